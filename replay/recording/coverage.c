@@ -13,8 +13,14 @@
  * then requests more than a hundredth of what was live, or so often. */
 enum { WENT_ON_SHARE = 100, WENT_ON_REQUESTS = 32 };
 
+/* While it ends it may be refused once more, and a library may ask in vain again and again with nothing between. Who is
+ * refused more often than that caught those before. */
+enum { ENDS_MOST = 2 };
+
 struct refusals {
     uint64_t n, survived, since;     /* since: refusals after which the program has not gone on yet */
+    uint64_t tries;                  /* of `since`, but those in a row are one */
+    bool     tries_again, is_served; /* the ones before were caught; a request was served after the last one */
     int64_t  last;                   /* of these, or the last of all; and its size */
     uint64_t bytes, first_of_end;
     uint64_t live_bytes;             /* now, and a constant */
@@ -22,9 +28,27 @@ struct refusals {
     uint64_t requests, requested;    /* after it */
 };
 
+/* Whether a program that is refused so much caught what it was refused before: it goes on trying, or tries half. What
+ * kept exceptions hold may leave it no more room than a hundredth. */
+static bool has_caught(const struct refusals *r, uint64_t bytes)
+{
+    return r->is_served && r->since > 0 && (r->tries_again || r->tries >= ENDS_MOST || bytes == r->bytes / 2);
+}
+
+static void survive(struct refusals *r, bool tries_again)
+{
+    r->survived += r->since;
+    r->since = r->tries = 0;
+    r->tries_again = tries_again;
+}
+
 static void refusals_refuse(struct refusals *r, const struct event *ev, uint64_t number)
 {
     r->n++;
+    if (has_caught(r, ev->bytes))
+        survive(r, true);
+    r->tries += r->since == 0 || r->is_served;
+    r->is_served = false;
     if (r->since++ == 0) {
         r->first_of_end = number;
         r->at_refusal = r->live_bytes;
@@ -42,10 +66,9 @@ static void refusals_event(void *arg, const struct event *ev, uint64_t number)
     } else if (ev->kind == EVENT_ALLOC) {
         r->live_bytes += ev->bytes;
         r->requested += ev->bytes;
-        if (++r->requests > WENT_ON_REQUESTS || r->requested > r->at_refusal / WENT_ON_SHARE) {
-            r->survived += r->since;
-            r->since = 0;
-        }
+        r->is_served = true;
+        if (++r->requests > WENT_ON_REQUESTS || r->requested > r->at_refusal / WENT_ON_SHARE)
+            survive(r, false);
     } else if (ev->kind == EVENT_FREE || ev->kind == EVENT_FREE_REQUESTED) {
         r->live_bytes -= ev->bytes;
     }

@@ -28,7 +28,7 @@ struct coverage {
     enum coverage_end   ends;
     uint64_t refusals;               /* requests refused when recorded */
     uint64_t survived;               /* of those, refusals after which the program went on: it requested more than a
-                                      * program does that prints an error and ends */
+                                      * program does that prints an error and ends, or tried again and again */
     int64_t  last_refusal;           /* the number of the last refused request in the source; -1: none */
     uint64_t refused_bytes;          /* what it asked for */
     const char *event_word;          /* what such a number counts: "record" */

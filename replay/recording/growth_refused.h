@@ -6,7 +6,8 @@
  *     batch 20: 195 MiB, refused, caught | batch 21: the same line again, freed | ...     195 MiB are still held
  *
  * A place's last request before such a refusal counts if it is still held when the place has asked anew, though half of
- * what the place requests is freed; or if that is so of two places.
+ * what the place requests is freed; or if that is so of two places. With it counts what the forward pass and the
+ * program's own lines requested from there to the refusal: the next attempt may not have come that far.
  */
 #ifndef REPLAY_REPLAY_RECORDING_GROWTH_REFUSED_H
 #define REPLAY_REPLAY_RECORDING_GROWTH_REFUSED_H

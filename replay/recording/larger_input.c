@@ -24,6 +24,12 @@ enum { LAST_PART = 3 };
  * earlier turns are told apart where it holds that little of the most. */
 enum { LOW_SHARE = 8, TURN_SHARE = 16, TURNS_LEAST = 2 };
 
+/* What so many earlier passes requested as large, kept or not, is no record. */
+enum { PASSES_AS_LARGE = 2 };
+
+/* An operation that held less than this share of what ever was live tells nothing of how the rest grows. */
+enum { TELLS_SHARE = 128 };
+
 /* Loading is over after an 8th of the requests. */
 enum { SETUP_SHARE = 8 };
 
@@ -36,6 +42,8 @@ struct request {
     bool     is_brief;               /* freed before the next request */
     bool     may_count;              /* neither a backward pass nor an optimizer asked for it */
     unsigned turn;                   /* how often live memory had come down again when it came */
+    size_t   pass;                   /* how many stretches of backward passes began before it */
+    size_t   step;                   /* how many of an optimizer; `pass` if there are none */
     uint64_t number, bytes;          /* number: of the request, in order */
     uint64_t died;                   /* event */
 };
@@ -242,6 +250,36 @@ static bool requests_more(const struct request *r, size_t n)
     return now > most;
 }
 
+/* Whether the operation requested as many bytes in an earlier pass, or step, as in its last. What is kept of them
+ * counts as well: a leak is no larger input. Where nothing tells passes apart, it did not. */
+static bool requested_as_many(const struct request *r, size_t n, bool by_step)
+{
+    uint64_t sum = 0, most = 0;
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const size_t turn = by_step ? r[i].step : r[i].pass;
+        if (!r[i].may_count)
+            continue;
+        most = turn != last && sum > most ? sum : most;
+        sum = r[i].bytes + (turn == last ? sum : 0);
+        last = turn;
+    }
+    return most > 0 && sum <= most;
+}
+
+/* Whether so many passes before the last one had requests that are as large, kept or not. */
+static bool requested_as_large(const struct request *r, size_t n, uint64_t bytes)
+{
+    size_t passes = 0, last = SIZE_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (!r[i].may_count || r[i].bytes < bytes || r[i].pass == last || r[i].pass == r[n - 1].pass)
+            continue;
+        passes++;
+        last = r[i].pass;
+    }
+    return passes >= PASSES_AS_LARGE;
+}
+
 /* By all that the operation holds at once: a longer input may be more requests of one size. */
 static struct comparison compare_amounts(const struct larger_sums *s, const struct larger_pass *p,
                                          const struct request *r, size_t n)
@@ -256,17 +294,20 @@ static struct comparison compare_amounts(const struct larger_sums *s, const stru
         c.most = s->scratch[i] > c.most ? s->scratch[i] : c.most;
     c.usual = median_of_large(s->scratch, peaks, c.most);
     const bool is_larger = peaks >= TURNS_LEAST && (double)c.now >= TIMES_LEAST * (double)c.most &&
-                           requests_more(r, n);
+                           requests_more(r, n) &&
+                           !(requested_as_many(r, n, false) && requested_as_many(r, n, true));
     c.times = c.most > 0 ? (double)c.now / (double)c.most : 0;
     return is_larger ? c : (struct comparison){ .now = 0 };
 }
 
-static void take_larger(struct larger_sums *s, const struct comparison *c, uint64_t first, unsigned late)
+static void take_larger(struct larger_sums *s, const struct larger_pass *p, const struct comparison *c, uint64_t first,
+                        unsigned late)
 {
+    const bool tells = c->most >= p->most_now / TELLS_SHARE;
     s->larger.now += c->now;
     s->larger.usual += c->usual;
     s->larger.most += c->most;
-    s->worst = c->times > s->worst ? c->times : s->worst;
+    s->worst = tells && c->times > s->worst ? c->times : s->worst;
     s->first = first < s->first ? first : s->first;
     s->late_records = late > s->late_records ? late : s->late_records;
 }
@@ -328,7 +369,7 @@ static struct comparison compare(const struct larger_sums *s, const struct large
     *by_amount = false;
     if (!has_earlier_turn(r, n, p->turns_before))
         return sizes;
-    if (is_record)
+    if (is_record && !requested_as_large(r, n, r[at].bytes))
         sizes = compare_sizes(s, r, n, at);
     amounts = compare_amounts(s, p, r, n);
     *by_amount = amounts.times > sizes.times;
@@ -349,7 +390,7 @@ static void add_operation(struct larger_sums *s, const struct larger_pass *p, co
     s->by_amount += by_amount ? c.now : 0;
     s->known += c.now > 0 || r[0].may_count || !p->has_python ? live : 0;
     if (c.now > 0)
-        take_larger(s, &c, by_amount ? p->turn : r[at].number, by_amount ? 0 : late);
+        take_larger(s, p, &c, by_amount ? p->turn : r[at].number, by_amount ? 0 : late);
 }
 
 /* How often live memory rose by a 16th of what it ever did before request `turn`, and came down to its low again. Says
@@ -427,11 +468,15 @@ static bool may_count(const struct phases *phases, uint32_t stack)
 static void name_operations(struct larger_pass *p, const struct phases *phases, const uint32_t *stacks,
                             const uint32_t *of_stack)
 {
+    const struct phase_starts *passes = &phases->starts[PHASE_BACKWARD], *steps = &phases->starts[PHASE_OPTIMIZER];
     find_turn(p);
     for (size_t i = 0; i < p->n; i++) {
+        const uint64_t event = p->events[i] < p->moment ? p->events[i] : p->moment;
         p->requests[i].operation = of_stack[stacks[i]];
         p->requests[i].may_count = may_count(phases, stacks[i]);
         p->requests[i].is_of_turn = i >= p->turn;
+        p->requests[i].pass = phase_starts_up_to(passes, (int64_t)event);
+        p->requests[i].step = phase_starts_up_to(steps->n > 0 ? steps : passes, (int64_t)event);
     }
 }
 
@@ -553,7 +598,7 @@ enum err larger_input_find(struct trace_reader *trace, const struct phases *phas
 {
     struct larger_pass p = { .moment = moment, .has_python = phases->has_python,
                              .live_now = steps_start_live_bytes(trace) };
-    struct larger_sums s = { .first = UINT64_MAX };
+    struct larger_sums s = { .first = UINT64_MAX, .worst = 1 };
     *out = (struct larger_input){ .is_larger = false };
     if (trace_info(trace)->by_kind[EVENT_ALLOC] > REQUESTS_MAX)
         return ERR_OK;

@@ -4,6 +4,7 @@
  *
  * Requests of one operation at one line of the program are compared: those that are live at the moment with those of
  * earlier turns, by their sizes, and by all that the operation holds at once, for a longer input may be more requests.
+ * What a leak keeps of earlier passes counts as well: an operation that did as much in one of them is not larger.
  * Without stacks all requests are, by their sizes.
  */
 #ifndef REPLAY_REPLAY_RECORDING_LARGER_INPUT_H
@@ -23,7 +24,7 @@ struct larger_input {
     double   times_most;             /* as large as the largest of the earlier ones, likewise */
     uint64_t bytes;                  /* of what is larger, with the request that was refused */
     uint64_t need_bytes;             /* live at most in the whole turn, if all of it grows as the operation does
-                                      * that grows most */
+                                      * that grows most, of those that held a share that tells */
     uint64_t turn_bytes;             /* live at most in the step that was cut off, if it takes as much on top of what
                                       * stays as the largest before. 0: no step was made */
     uint64_t rise_bytes;             /* the low of live memory rose by so much from the second quarter to the last */

@@ -18,9 +18,9 @@ enum { STEPS_TRIED = 3 };
 enum { STATES_ALONE_SHARE = 8 };
 
 /* Bytes; of the step that `step` numbers, and the most of any before the step `limit`. `begin`: live when that step
- * began. */
+ * began. A gain is what a step adds to that, at most; `gain`: the most in a step from `limit` on, without the last. */
 struct place {
-    uint64_t live, begin, peak, requested, most_live, most_requested;
+    uint64_t live, begin, peak, requested, most_live, most_requested, most_gain, gain;
     size_t   step;
 };
 
@@ -40,14 +40,23 @@ static uint64_t step_end(const struct phases *p, uint64_t event)
     return backward == UINT64_MAX ? UINT64_MAX : phase_starts_after(&p->starts[PHASE_FORWARD], backward);
 }
 
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static struct place *place_in_step(struct thaw_pass *p, uint32_t stack)
 {
     struct place *x = &p->places[stack];
     if (x->step == p->step)
         return x;
+    const uint64_t gain = x->peak - x->begin;
     if (x->step < p->limit) {
-        x->most_live = x->peak > x->most_live ? x->peak : x->most_live;
-        x->most_requested = x->requested > x->most_requested ? x->requested : x->most_requested;
+        x->most_live = max_of(x->peak, x->most_live);
+        x->most_requested = max_of(x->requested, x->most_requested);
+        x->most_gain = x->step > 0 ? max_of(gain, x->most_gain) : 0;
+    } else {
+        x->gain = max_of(gain, x->gain);
     }
     x->begin = x->peak = x->live;
     x->requested = 0;
@@ -85,6 +94,16 @@ static uint64_t set_up_lately(const struct thaw_pass *p, uint32_t stack)
     return is_setup && x->step + 1 >= p->limit && x->live > x->begin ? x->live - x->begin : 0;
 }
 
+/* What a place holds more of than ever, as far as a step adds more to it than any step did before: who adds the same
+ * again and again keeps it, and nothing thawed. The first step makes what stays, so it is none of those. */
+static uint64_t more_than_ever(const struct place *x)
+{
+    const uint64_t gain = max_of(x->peak - x->begin, x->gain);
+    const uint64_t held = x->live > x->most_live ? x->live - x->most_live : 0;
+    const uint64_t gained = gain > x->most_gain ? gain - x->most_gain : 0;
+    return held < gained ? held : gained;
+}
+
 /* Sums up what places hold more of than ever. It is none if most of it comes of requests that are more than ever. The
  * states of an optimizer that made no step before are no news: micro-batches came first. Nor did anything thaw if as
  * many weights were set up lately as have gradients now: they are another model's. */
@@ -95,7 +114,7 @@ static void sum_up(struct thaw_pass *p, size_t n_stacks, struct thaw *out)
     for (uint32_t i = 0; i <= n_stacks; i++) {
         set_up += set_up_lately(p, i);
         const struct place *x = place_in_step(p, i);
-        const uint64_t more = x->live > x->most_live ? x->live - x->most_live : 0;
+        const uint64_t more = more_than_ever(x);
         const int phase = i == 0 ? PHASE_BACKWARD : p->phases->of_stack[i];
         if (phase == PHASE_BACKWARD || phase == PHASE_RECOMPUTE)
             out->gradients += more;

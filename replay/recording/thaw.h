@@ -7,9 +7,10 @@
  *     step 41         forward: requested, held  | backward of all layers   | states of all layers
  *
  * A place (a call stack) is compared with itself: what it holds now with the most that it ever held before. A place
- * that requests more than in any step before has a larger input, and is none of this. A step begins with the first call
- * of a module after a backward pass. The weights must have been there before: those of a model that was made or copied
- * in the last step, or just before it, did not thaw.
+ * that requests more than in any step before has a larger input, and is none of this; nor is a place that adds as much
+ * in a step as one before did, which is still held. A step begins with the first call of a module after a backward
+ * pass. The weights must have been there before: those of a model that was made or copied in the last step, or just
+ * before it, did not thaw.
  */
 #ifndef REPLAY_REPLAY_RECORDING_THAW_H
 #define REPLAY_REPLAY_RECORDING_THAW_H

@@ -61,6 +61,37 @@ Test(caught_refusals, many_requests_after_it_mean_that_it_was_survived)
     trace_close(trace);
 }
 
+/* Nearly all of the card is kept; then each row asks for a little, and is refused `sizes`. */
+static struct coverage refused_again(const uint64_t *sizes, size_t n, bool is_served)
+{
+    struct err_detail err = { .text = "" };
+    struct trace_writer *w;
+    struct trace_reader *trace;
+    struct coverage c;
+    cr_assert_eq(trace_create(NULL, &w, NULL), ERR_OK);
+    trace_writer_info(w)->capacity_bytes = CARD;
+    put(w, EVENT_ALLOC, 1, 240 * MIB);
+    for (size_t i = 0; i < n; i++) {
+        if (is_served)
+            put(w, EVENT_ALLOC, 1000 + i, 4096);
+        put(w, EVENT_OOM, 0, sizes[i] * MIB);
+    }
+    cr_assert_eq(trace_finish_open(w, "tries", &trace, NULL), ERR_OK);
+    MUST(coverage_read(trace, &c, &err));
+    trace_close(trace);
+    return c;
+}
+
+/* Though little was served between, as what exceptions keep leaves no room for more. */
+Test(caught_refusals, who_goes_on_trying_dies_of_the_last)
+{
+    static const uint64_t smaller[] = { 128, 16, 8, 4, 8 }, half[] = { 128, 64 }, other[] = { 128, 20 };
+    cr_expect_eq(refused_again(smaller, 5, true).survived, 4);
+    cr_expect_eq(refused_again(half, 2, true).survived, 1);
+    cr_expect_eq(refused_again(other, 2, true).survived, 0, "while it ends it may be refused once more");
+    cr_expect_eq(refused_again(smaller, 5, false).survived, 0, "a library asks again in one call");
+}
+
 Test(caught_refusals, what_was_caught_is_no_need)
 {
     struct err_detail err = { .text = "" };

@@ -431,6 +431,31 @@ Test(growth, equal_inputs_are_none)
     trace_close(trace);
 }
 
+/* Of a line a small request is freed, and a large one kept. */
+static void keep_large(struct script *s)
+{
+    const uint64_t small = request(s, KEPT, 4096);
+    request(s, KEPT, 6 * MIB);
+    end(s, small, 4096);
+}
+
+/* What the earlier steps kept is as large as what the last one does. */
+Test(growth, a_leak_of_equal_inputs_is_no_larger_one)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < 8; i++) {
+        keep_large(&s);
+        step(&s, 5 * MIB);
+    }
+    keep_large(&s);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    const struct larger_input in = input_of(trace, 5 * MIB);
+    cr_expect_not(in.is_larger);
+    cr_expect_leq(in.need_bytes, 200 * MIB);
+    trace_close(trace);
+}
+
 Test(growth, it_says_how_much_a_step_and_whose_line)
 {
     struct script s = script_open(true);
@@ -550,6 +575,32 @@ Test(growth, what_a_caught_refusal_left_behind_is_one)
     }
 }
 
+static void refuse(struct script *s, uint64_t bytes)
+{
+    const struct trace_record refused = { .kind = EVENT_OOM, .bytes = bytes, .record = TRACE_NO_RECORD };
+    cr_assert_eq(trace_put(s->w, &refused, NULL), ERR_OK);
+}
+
+/* The smaller tries are refused before they come to the layers that the first one reached. */
+Test(growth, all_of_an_attempt_that_was_refused_is_left_behind)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    request(&s, INPUT, 8 * MIB);
+    request(&s, FORWARD, 32 * MIB);
+    request(&s, HELPED, 16 * MIB);
+    refuse(&s, 64 * MIB);
+    for (uint64_t part = 2; part <= 4; part *= 2) {
+        request(&s, INPUT, 8 * MIB / part);
+        refuse(&s, 32 * MIB / part);
+    }
+    struct growth g = growth_of(&s, &trace);
+    cr_expect(g.is_found && g.of_refusal);
+    cr_expect_eq(g.held_bytes, (8 + 32 + 16 + 4) * MIB);
+    growth_close(&g);
+    trace_close(trace);
+}
+
 /* Frozen layers free at once what they request, all but the last. */
 static void frozen_step(struct script *s)
 {
@@ -612,6 +663,28 @@ Test(growth, another_model_that_learns_is_no_thaw)
     cr_expect_gt(thawed_beside(0), 0);
     cr_expect_gt(thawed_beside(MIB), 0);
     cr_expect_eq(thawed_beside(8 * MIB), 0);
+}
+
+/* As if each step's loss were kept with its graph. */
+Test(growth, what_every_step_adds_and_keeps_is_no_thaw)
+{
+    struct script s = script_open(true);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *trace;
+    struct phases phases;
+    struct thaw thaw;
+    for (unsigned i = 0; i < 4; i++) {
+        forward(&s, 4 * MIB, LAYERS);
+        const uint64_t gradient = request(&s, BACKWARD, MIB);
+        end(&s, gradient, MIB);
+    }
+    forward(&s, 4 * MIB, LAYERS);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    MUST(phases_read(trace, &phases, &err));
+    MUST(thaw_find(trace, &phases, trace_info(trace)->events, s.live, &thaw, &err));
+    cr_expect_eq(thaw.all, 0);
+    phases_close(&phases);
+    trace_close(trace);
 }
 
 Test(growth, layers_that_learn_again_hold_what_they_freed_at_once)
