@@ -118,7 +118,8 @@ enum exit_status cli_finish_stdout(enum exit_status status);
 void cli_catch_signals(void);
 
 /* From now on the first SIGINT, SIGTERM or SIGHUP does not end the program but leaves its number here, so that a
- * command can give back what it holds and end with 128 + number. The second signal ends the program. 0: none came. */
+ * command can give back what it holds and end with 128 + number. The second signal ends the program, unless it comes
+ * within 0.3 s: then it is the same interrupt. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
 
 /* The number of the signal that was deferred; 0: none came. */

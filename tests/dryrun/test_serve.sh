@@ -290,3 +290,17 @@ expect 'a wrong card' 2 'nothing' serve --device nothing -- ./vllm serve model
 expect 'no program' 2 'cannot be started' serve --device 4090 -- ./no-such-program
 expect 'a program is quoted' 2 "replay: 'serve' cannot be started" serve --device 4090 -- serve model
 exit "$failed"
+
+# Signals that come together are one interrupt, as timeout and a terminal send them: the answer follows, and no folder
+# stays.
+mkdir folders
+before=$(grep -c . all-words)
+TMPDIR=$PWD/folders "$replay" serve --no-overlay --try --device h100-80g -- choosy/vllm serve model >so-far.txt &
+for _ in $(seq 100); do sleep 0.1; [ "$(grep -c . all-words)" -ge "$((before + 2))" ] && break; done
+kill -TERM $!
+sleep 0.05
+kill -TERM $!
+wait $!
+same 'two signals at once' 143 $?
+expect 'give the answer so far' 0 'Interrupted: what else' cat so-far.txt
+same 'and leave no folder' '' "$(ls folders)"
