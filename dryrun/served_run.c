@@ -174,6 +174,8 @@ struct starting {
     const char *log;
     int64_t began_ms;
     uint64_t ready_s;                /* when it was ready, and one more; 0: not yet */
+    uint64_t told_s;                 /* when its progress was told last */
+    size_t number;                   /* of the start, from 1 */
 };
 
 /* The whole log, which the caller free()s; "" if it cannot be read. */
@@ -198,16 +200,41 @@ static char *read_log(const char *path, size_t *n)
     return text;
 }
 
-static void show_progress(const struct starting *s, uint64_t seconds)
+/* "h100-80g, trying --max-num-seqs 256". */
+static void put_start(const struct served_start *s)
 {
-    if (isatty(STDERR_FILENO) == 0)
+    fprintf(stderr, "%.40s", s->card);
+    for (size_t i = 0; i < SERVED_CHOICE && s->choice[i] != NULL; i++)
+        fprintf(stderr, "%s%s", i == 0 ? ", trying " : " ", s->choice[i]);
+}
+
+/* On a terminal one line that is rewritten; elsewhere a line a minute, because a start may take ten. */
+static void show_progress(struct starting *s, uint64_t seconds)
+{
+    enum { PAUSE_S = 60 };
+    const bool is_terminal = isatty(STDERR_FILENO) != 0;
+    if (!is_terminal && seconds < s->told_s + PAUSE_S)
         return;
-    const char *const *choice = s->start->choice;
-    progress_erase_line();
-    fprintf(stderr, "%.40s%s%s%s%s: %" PRIu64 " s", s->start->card, choice[0] == NULL ? "" : ", trying ",
-            choice[0] == NULL ? "" : choice[0], choice[0] == NULL || choice[1] == NULL ? "" : " ",
-            choice[0] == NULL || choice[1] == NULL ? "" : choice[1], seconds);
+    s->told_s = seconds;
+    if (is_terminal)
+        progress_erase_line();
+    else
+        fprintf(stderr, "replay serve: start %zu: ", s->number);
+    put_start(s->start);
+    fprintf(stderr, is_terminal ? ": %" PRIu64 " s" : ": %" PRIu64 " s so far\n", seconds);
     fflush(stderr);
+}
+
+/* What became of a start, where no terminal shows it as it goes. */
+static void tell_end(const struct served_start *s, size_t number)
+{
+    const enum server_end end = s->log.end;
+    if (isatty(STDERR_FILENO) != 0)
+        return;
+    fprintf(stderr, "replay serve: start %zu: ", number);
+    put_start(s);
+    fprintf(stderr, ": %s after %" PRIu64 " s\n", end == SERVER_IS_READY ? "ready" : end == SERVER_DIED_LATER
+            ? "ready, and out of memory" : "not ready", s->within_s);
 }
 
 enum { ASK_WITHIN_S = 120, STEP_TOKENS = 2048 };
@@ -250,7 +277,8 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
 {
     struct overlay *overlay = place->overlay;
     struct child_env env = { .n = 0 };
-    struct starting starting = { .asked = &s->asked, .start = start, .log = log, .began_ms = monotonic_ms() };
+    struct starting starting = { .asked = &s->asked, .start = start, .log = log, .began_ms = monotonic_ms(),
+                                 .number = place->n };
     const struct child_watch watch = { .look = starting_look, .arg = &starting, .every_ms = LOOK_MS };
     const struct child_setting setting = { .env = &env, .watch = &watch, .log = log, .ends_with_us = true,
                                            .prepare = overlay->is_on ? overlay_enter : NULL, .prepare_arg = overlay };
@@ -274,19 +302,40 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     free(words);
     if (isatty(STDERR_FILENO) != 0)
         progress_erase_line();
-    return e == ERR_OK && *s->asked.interrupted != 0 ? err_set(err, ERR_INTERRUPTED, 0, "interrupted") : e;
+    return e == ERR_OK && *s->asked.interrupted != 0 ? ERR_INTERRUPTED : e;
 }
 
-/* Of a start that tells nothing, all that was printed stays: in serve.log, or in serve-2.log if there is one. */
+/* Of a start that tells nothing, all that was printed stays: in serve.log, or in serve-2.log if there is one. Nothing
+ * printed is no file. */
 static void keep_log(struct served_start *start, const char *log)
 {
     enum { NAMES = 100 };
     struct err_detail err;
     char name[32] = "serve.log";
+    struct stat st;
+    if (stat(log, &st) == 0 && st.st_size == 0)
+        return;
     for (unsigned i = 2; i < NAMES && access(name, F_OK) == 0; i++)
         snprintf(name, sizeof name, "serve-%u.log", i);
     if (access(name, F_OK) != 0 && file_move(log, name, &err) == ERR_OK)
         snprintf(start->kept_log, sizeof start->kept_log, "%s", name);
+}
+
+/* The words of an interrupt. Before there is an answer what the first start printed is all that there is. */
+static enum err end_interrupted(const struct served *s, struct served_start *start, const char *log,
+                                struct err_detail *err)
+{
+    uint64_t cut_bytes;
+    if (s->n > 0)
+        return err_set(err, ERR_INTERRUPTED, 0, "interrupted");
+    const enum err e = program_log_cut(log, &cut_bytes, err);
+    if (e != ERR_OK)
+        return e;
+    keep_log(start, log);
+    return start->kept_log[0] == '\0'
+         ? err_set(err, ERR_INTERRUPTED, 0, "interrupted: the first start was not ready, and no log of it is kept")
+         : err_set(err, ERR_INTERRUPTED, 0, "interrupted: the first start was not ready; its log is %.200s",
+                   start->kept_log);
 }
 
 /* Why it ended, if its engine does not say: what stands last. */
@@ -379,8 +428,12 @@ enum err served_run(struct served *s, struct served_place *place, struct served_
     e = sim_card_open(&request, place->folder, &card, err);
     if (e == ERR_OK)
         e = run_server(s, start, card, place, log, err);
+    if (e == ERR_INTERRUPTED)
+        e = end_interrupted(s, start, log, err);
     if (e == ERR_OK)
         e = read_start(start, card, log, err);
+    if (e == ERR_OK)
+        tell_end(start, place->n);
     sim_card_close(card, false);
     return e == ERR_OK && place->overlay->is_on ? overlay_clear(place->overlay, err) : e;
 }

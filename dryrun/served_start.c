@@ -46,7 +46,7 @@ static enum err make_starts(struct served *out, const struct request_trace *load
             e = play_load(request, load, &out->starts[i], err);
         if (e == ERR_OK && (request->tries || request->range != NULL))
             e = served_try(out, place, &out->starts[i], err);
-        if (e == ERR_INTERRUPTED && out->n > i)              /* the first start is made: the answer so far */
+        if (e == ERR_INTERRUPTED && out->n > 0)              /* a start is made: the answer so far */
             return ERR_OK;
     }
     return e;
@@ -99,12 +99,12 @@ bool served_fits(const struct served *s)
     for (size_t i = 0; i < s->n; i++)
         if (s->starts[i].budget.verdict != SERVER_FITS)
             return false;
-    return s->n > 0;
+    return s->n > 0 && s->n == s->asked.n_cards;             /* fewer: an interrupt */
 }
 
 bool served_is_open(const struct served *s)
 {
-    bool is_open = false;
+    bool is_open = s->n < s->asked.n_cards;
     for (size_t i = 0; i < s->n; i++) {
         if (s->starts[i].budget.verdict == SERVER_FITS_NOT)
             return false;

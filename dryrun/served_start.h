@@ -77,9 +77,9 @@ struct served {
 };
 
 /* Starts the server on each card. ERR_USAGE if no card is named, a range is wrong or not for this program, or the
- * program cannot be started; errors of reading the load, before anything is started; ERR_IO; ERR_INTERRUPTED. An
- * interrupt while choices are tried ends that alone: what is known so far is the answer. Close it also after an
- * error. */
+ * program cannot be started; errors of reading the load, before anything is started; ERR_IO; ERR_INTERRUPTED while
+ * the first server starts. A later interrupt ends the starts alone: what is known so far is the answer. On a standard
+ * error that is no terminal each start has a line. Close it also after an error. */
 MUST_USE enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err);
 void served_close(struct served *s);
 

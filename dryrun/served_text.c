@@ -696,7 +696,7 @@ static enum err print_start(FILE *out, const struct served *all, const struct se
     print_range(out, all, s);
     print_load(out, all, s);
     e = print_tries(out, s);
-    if (*all->asked.interrupted != 0)
+    if (*all->asked.interrupted != 0 && s == &all->starts[all->asked.n_cards - 1])
         fprintf(out, "Interrupted: what else was to be tried is missing.\n");
     print_basis(out, all, s);
     return e;
@@ -710,6 +710,9 @@ enum err served_print(FILE *out, const struct served *s)
             fprintf(out, "\n");
         e = print_start(out, s, &s->starts[i]);
     }
+    if (e == ERR_OK && s->n < s->asked.n_cards)
+        fprintf(out, "\nInterrupted before it was known whether the server starts on %.40s%s.\n",
+                s->asked.cards[s->n], s->n + 1 < s->asked.n_cards ? " and the cards after it" : "");
     return e;
 }
 

@@ -304,3 +304,27 @@ wait $!
 same 'two signals at once' 143 $?
 expect 'give the answer so far' 0 'Interrupted: what else' cat so-far.txt
 same 'and leave no folder' '' "$(ls folders)"
+
+# Where no terminal shows how it goes, each start has a line; an interrupt before any answer tells where the log is.
+rm -f serve*.log
+serve --range max-num-seqs=64..64 --device h100-80g -- choosy/vllm serve model >seqs.txt 2>starts.txt
+expect 'a line for the first start' 0 'replay serve: start 1: h100-80g: ready after ' cat starts.txt
+expect 'and for another' 0 'replay serve: start 2: h100-80g, trying --max-num-seqs 64: ready after ' cat starts.txt
+expect 'one that prints nothing keeps no file' 4 'start 1: h100-80g: not ready after ' serve --device h100-80g -- false
+same 'no log' 'no log' "$(ls serve*.log 2>/dev/null || echo no log)"
+# cut_short WORD...: serve, interrupted after a second.
+cut_short() { timeout --preserve-status -s INT 1 "$replay" serve --no-overlay "$@"; }
+expect 'nor does an interrupt' 130 'the first start was not ready, and no log of it is kept' \
+    cut_short --device h100-80g -- sleep 60
+same 'no log of it' 'no log' "$(ls serve*.log 2>/dev/null || echo no log)"
+expect 'an interrupt of the first start' 130 'the first start was not ready; its log is serve.log' \
+    cut_short --device h100-80g -- sh -c 'echo loading; sleep 60'
+same 'which is kept' loading "$(cat serve.log)"
+"$replay" serve --no-overlay --device h100-80g --device 4090 --json cards.json -- \
+    sh -c '[ -e once ] && touch twice && sleep 60; touch once; cat "$LOG"' >cards.txt &
+for _ in $(seq 100); do sleep 0.1; [ -e twice ] && break; done
+kill -TERM $!
+wait $!
+same 'an interrupt of the second card' 143 $?
+expect 'the first one is answered' 0 'Interrupted before it was known whether the server starts on 4090.' cat cards.txt
+same 'the others are not taken to fit' False "$(python3 -c 'import json; print(json.load(open("cards.json"))["fits"])')"
