@@ -370,6 +370,15 @@ def test_the_version_is_the_clients_if_it_is_known(folder, asked, got):
     assert answer["result"]["serverInfo"]["version"] == vramreplay.__version__
 
 
+def test_a_package_that_nobody_installed_begins_as_well(folder, tmp_path):
+    shutil.copytree(os.path.dirname(vramreplay.__file__), tmp_path / "source" / "vramreplay")
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+    done = subprocess.run([sys.executable, "-S", "-m", "vramreplay.mcp", "--folder", str(folder)],
+                          input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": str(tmp_path / "source")})
+    assert json.loads(done.stdout)["result"]["serverInfo"]["version"] == "unknown", done.stderr
+
+
 def test_a_folder_must_be_named(tmp_path):
     for words in ([], ["--folder", str(tmp_path / "none")]):
         done = subprocess.run([sys.executable, "-m", "vramreplay.mcp", *words], capture_output=True, text=True)

@@ -34,7 +34,10 @@ MODULES = {"HostError": "errors", "InputError": "errors", "ReplayError": "errors
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib import metadata
-        return metadata.version("vramreplay")
+        try:
+            return metadata.version("vramreplay")
+        except metadata.PackageNotFoundError:       # the source tree, which nobody installed
+            return "unknown"
     if name not in __all__:
         raise AttributeError(f"module 'vramreplay' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"vramreplay.{MODULES.get(name, 'commands')}"), name)
