@@ -6,6 +6,7 @@
 #include "base/shown.h"
 #include "base/terminal.h"
 #include "replay/program/output_names.h"
+#include "replay/recording/coverage.h"
 #include "replay/results/single_run.h"
 
 #include <assert.h>
@@ -86,9 +87,16 @@ static void say_unfinished(const struct options *o, size_t n, const struct trace
 static enum err open_events(const struct options *o, size_t n, bool without_stacks, struct trace_reader **out,
                             struct err_detail *err)
 {
-    const enum err e = open_file(o, n, without_stacks, out, err);
+    enum err e = open_file(o, n, without_stacks, out, err);
+    if (e != ERR_OK)
+        return e;
+    e = coverage_check_cut(*out, o->inputs[n], err);
     if (e == ERR_OK)
         say_unfinished(o, n, trace_info(*out));
+    else {
+        trace_close(*out);
+        *out = NULL;
+    }
     return e;
 }
 

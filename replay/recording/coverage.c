@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A program that ends with a refusal may still request a little: to print a loss, or in a handler. It went on if it
  * then requests more than a hundredth of what was live, or so often. */
@@ -126,6 +127,20 @@ enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct 
     if (e != ERR_OK || trace_info(trace)->events > COVERAGE_STEPS_EVENTS)
         return e;
     return steps_find(trace, &out->steps, err);
+}
+
+enum err coverage_check_cut(const struct trace_reader *trace, const char *path, struct err_detail *err)
+{
+    const struct trace_info *info = trace_info(trace);
+    struct stat st;
+    size_t n_start;
+    (void)trace_start_blocks(trace, &n_start);
+    if (!info->is_unfinished || info->events > 0 || n_start > 0)
+        return ERR_OK;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))        /* a pipe */
+        return err_at(err, ERR_INPUT, 0, path, "holds no request that can be read: it ends before the first one");
+    return err_at(err, ERR_INPUT, 0, path, "holds no request that can be read: it ends after %" PRIu64 " bytes",
+                  (uint64_t)st.st_size);
 }
 
 bool coverage_is_lower_bound(const struct coverage *c)

@@ -44,6 +44,10 @@ struct coverage {
 /* Reads all events twice at most. ERR_HOST_NOMEM, the reader's errors. */
 MUST_USE enum err coverage_read(struct trace_reader *trace, struct coverage *out, struct err_detail *err);
 
+/* ERR_INPUT for a recording that ends before its first request: nothing can be said of it. One that is whole, and of a
+ * program that made no request, is none. `path`: as typed. */
+MUST_USE enum err coverage_check_cut(const struct trace_reader *trace, const char *path, struct err_detail *err);
+
 /* Whether the program may have needed more than the recording shows: a request was refused, or a part is missing. What
  * a study finds is then a lower bound. */
 bool coverage_is_lower_bound(const struct coverage *c);

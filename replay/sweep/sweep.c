@@ -283,6 +283,9 @@ static enum err sweep_trace_read(struct sweep_trace *t, const char *path, struct
     enum err e = trace_open_any(path, asked->from, &import, &t->recorded, err);
     if (e != ERR_OK)
         return e;
+    e = coverage_check_cut(t->recorded, path, err);
+    if (e != ERR_OK)
+        return e;
     trace_watch_reading(t->recorded, show_reading, t);
     e = recorded_release(t->recorded, &t->release, err);
     if (e == ERR_OK)

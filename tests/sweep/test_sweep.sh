@@ -188,6 +188,9 @@ expect 2 'a part such as 2/8' sweep many --policy none -o x.db --shard 3/2
 expect 2 'beside a job file only' sweep job.ini many/1.trace --policy none -o x.db
 printf 'policy\n' >wrong.ini
 expect 2 "line 1: expected 'key = value'" sweep wrong.ini
+head -c 2000 "$samples/gpt-bf16.trace.zst" >cut.trace        # it ends before its first request
+expect 2 'left out: cut.trace: holds no request that can be read' sweep cut.trace --policy none -o x.db
+expect 5 '1 done now, 0 there already; 1 left out' sweep many/1.trace cut.trace --policy none -o cut.db --quiet
 expect 2 'left out: .*notes.json' sweep job/notes.json --policy none -o x.db
 expect 5 '1 done now, 0 there already; 1 left out' sweep many/1.trace job/notes.json --policy none -o x.db --quiet
 grep -q 'best setting' out && fail 'a quiet sweep prints its summary'

@@ -586,7 +586,7 @@ expect_status 2 why results.json
 has err 'results are read by'                    # the sentence of who reads recordings
 head -c 1200 "$3/samples/mlp-adam.trace.zst" >cut.zst
 expect_status 2 why cut.zst
-has err 'cut.zst: holds no request, so nothing can be said of it'
+has err 'cut.zst: holds no request that can be read: it ends after 1200 bytes'
 
 # ---- how far a vLLM came decides which of its options change something ----
 oom='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 0 has a total capacity of 4.00 GiB '
