@@ -370,22 +370,22 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
 }
 
 /* A program that asked for no memory has no recording, which is an answer. */
-static enum err take_recordings(struct predicted_run *run, const struct sim_card *card, uint64_t least,
-                                struct err_detail *err)
+static enum err take_recordings(struct predicted_run *run, const struct sim_card *card,
+                                const struct run_request *request, struct err_detail *err)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/run.zst", run->folder) >= sizeof path)
         return err_at(err, ERR_IO, 0, run->folder, "the name is too long");
     bool is_whole = true;
-    enum err e = recording_import(sim_card_journals(card), path, RECORDING_OF_PREDICT, sim_card_capability(card), NULL,
-                                  NULL, &is_whole, err);
+    enum err e = recording_import(sim_card_journals(card), path, RECORDING_OF_PREDICT, request->of,
+                                  sim_card_capability(card), NULL, NULL, &is_whole, err);
     if ((e == ERR_OK || e == ERR_UNSUPPORTED) && !is_whole)
         return recording_check(is_whole, err);
     if (e == ERR_UNSUPPORTED)
         return ERR_OK;
     if (e == ERR_OK)
         e = choose_trace(run, err);
-    return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, least, err) : e;
+    return e == ERR_OK && run->trace[0] != '\0' ? read_coverage(run, request->steps, err) : e;
 }
 
 bool predicted_run_is_out_of_jax(const struct predicted_run *run)
@@ -526,7 +526,7 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         out->others = card_sharing_find(card, &spans);
     if (e == ERR_OK)
-        e = take_recordings(out, card, request->steps, err);
+        e = take_recordings(out, card, request, err);
     if (e == ERR_OK)
         out->jax = *sim_card_jax(card);
     if (e == ERR_OK)

@@ -41,6 +41,7 @@ struct run_request {
     struct sim_card_request card;
     const char *const *program;      /* the command line, a list that NULL ends */
     const char *title;               /* for the line of progress */
+    const char *of;                  /* as in struct prediction_request */
     struct overlay *overlay;
     uint64_t steps;                  /* equal ones after which it is stopped; 0: none */
     uint64_t within_s;

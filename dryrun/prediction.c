@@ -276,6 +276,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
     if (!are_typed && strlen(device) + strlen(levels[r->level]) < sizeof device)
         strcat(device, levels[r->level]);
     const struct run_request request = {
+        .of = p->asked.of,
         .card = { .command = "predict", .program = program[0], .device = device, .torch_libs = p->asked.torch_libs,
                   .values = p->asked.values },
         .program = (const char *const *)program, .title = title, .overlay = &p->overlay, .steps = p->asked.steps,

@@ -25,6 +25,7 @@
 struct prediction_request {
     const char *const *program;      /* a list that NULL ends; {NAME} in a word stands for a value of the range */
     size_t      n_words;             /* of the program, without the NULL */
+    const char *of;                  /* which version it is, for what is said of it; NULL: there is one alone */
     const char *const *cards;        /* none: the smallest card is looked for */
     size_t      n_cards;
     const char *const *policies;     /* settings to predict with; none: the program's own */

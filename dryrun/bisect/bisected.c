@@ -98,7 +98,9 @@ static enum err predict(struct bisected *b, size_t version, struct version_peak 
     struct prediction *p = calloc(1, sizeof *p);
     if (p == NULL)
         return err_no_memory(err);
-    const struct prediction_request asked = prediction_asked(b);
+    char name[VERSION_NAME];
+    struct prediction_request asked = prediction_asked(b);
+    asked.of = history_name(&b->history, version, name);
     enum err e = prediction_open(&asked, p, err);
     if (e == ERR_OK) {
         e = prediction_make(p, err);

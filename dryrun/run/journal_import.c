@@ -57,6 +57,7 @@ struct recorded_journal {
 struct recording {
     struct journal_folder folder;
     const char *out;
+    const char *of;                  /* what the program is of, for what is said; NULL: not told */
     enum recording_rules rules;
     const char *capability;          /* of the simulated card; NULL: a real one */
     struct recorded_journal *journals;
@@ -452,14 +453,16 @@ static void say_unrecorded(const struct recording *r)
 static void say_if_nothing_recorded(const struct recording *r)
 {
     if (r->n_traces == 0 && r->folder.unrecorded == 0)
-        fprintf(stderr, "replay %s: no calls for CUDA memory were recorded, so there is no trace\n", command_of(r));
+        fprintf(stderr, "replay %s: %s%sno calls for CUDA memory were recorded, so there is no trace\n", command_of(r),
+                r->of != NULL ? r->of : "", r->of != NULL ? ": " : "");
 }
 
-enum err recording_import(const char *folder, const char *out, enum recording_rules rules, const char *capability,
-                          struct json_writer *json, struct recorded_processes *processes, bool *is_whole,
-                          struct err_detail *err)
+enum err recording_import(const char *folder, const char *out, enum recording_rules rules, const char *of,
+                          const char *capability, struct json_writer *json, struct recorded_processes *processes,
+                          bool *is_whole, struct err_detail *err)
 {
-    struct recording r = { .out = out, .rules = rules, .capability = capability, .json = json, .is_whole = true };
+    struct recording r = { .out = out, .of = of, .rules = rules, .capability = capability, .json = json,
+                           .is_whole = true };
     enum err e = journal_folder_open(folder, command_of(&r), &r.folder, err);
     if (e != ERR_OK)
         return e;

@@ -83,7 +83,8 @@ static enum err make_env(const struct record_run *run, struct child_env *env, st
 static enum err import_files(struct record_run *run, struct json_writer *json, struct recorded_processes *made,
                              struct err_detail *err)
 {
-    return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, json, made, &run->is_whole, err);
+    return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, NULL, json, made,
+                            &run->is_whole, err);
 }
 
 /* Makes the traces; `out`: for the JSON, or NULL. */

@@ -17,7 +17,7 @@ static enum err import_files(const struct sim_card *card, const char *path, stru
                              struct err_detail *err)
 {
     *is_whole = true;
-    return path == NULL ? ERR_OK : recording_import(sim_card_journals(card), path, RECORDING_OF_RUN_SIM,
+    return path == NULL ? ERR_OK : recording_import(sim_card_journals(card), path, RECORDING_OF_RUN_SIM, NULL,
                                                     sim_card_capability(card), json, NULL, is_whole, err);
 }
 

@@ -102,6 +102,12 @@ is "['rises_after_bytes']" 0
 expect 'with a threshold the first' 0 'It rises by 80 MiB again after it' ask --good c1 --more-than 5%
 is "['named']['subject']" 'Commit 2'
 
+# What predict says of a commit names it.
+repository unused 100 100
+expect 'a program that asks for no memory is told with its commit' 2 \
+    "replay predict: $(git rev-parse --short=12 c1): no calls for CUDA memory were recorded" \
+    "$replay" bisect --good c1 --device 8GiB -- true
+
 # Commits that do not run are left out; if the answer is among them, it is open.
 repository broken 100 broken 100 300 broken 500
 expect 'one that does not run is no obstacle' 0 'raised the peak: 300 MiB with it, 100 MiB before' \
