@@ -1127,8 +1127,8 @@ class Why(Result):
     #: layers learn in the step that was cut off and did not before: bytes beyond the most that any step before
     #: held; null: none do, or it is not known
     thaw: Optional[WhyThaw] = None
-    #: of what is full, or a larger input: a file was loaded onto the card beside weights and states as large;
-    #: null: none
+    #: of what is full, or a larger input: a file was loaded onto the card beside weights and states as large,
+    #: or beside a model whose weights are in it once more; null: none
     loaded: Optional[WhyLoaded] = None
     #: what was refused was asked for in a step of an optimizer that computes all weights at once; null: it was
     #: not

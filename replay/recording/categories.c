@@ -38,6 +38,7 @@ struct rules {
     const struct phases *phases;
     const struct own_lines *lines;
     const struct holdings *all;
+    bool *loads;                     /* by stack: it sets up, and loads a file */
     uint32_t *free_stacks;           /* by holding: the stack of its free; TRACE_NO_STACK: none */
     bool is_guess;                   /* the category that is being told is likely, and no more */
     bool has_parameters;             /* a module's parameters are among what is held */
@@ -370,6 +371,13 @@ static enum category lasting(const struct rules *r, const struct holding *h, uin
     return outlives(r, h, until) ? kept : CATEGORY_TEMPORARIES;
 }
 
+/* A file holds weights, and may hold states of an optimizer, or a copy that only lies there. */
+static enum category setup_category(struct rules *r, const struct holding *h)
+{
+    const enum category c = lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS);
+    return r->loads[h->stack] && c == CATEGORY_PARAMETERS ? guessed(r, c) : c;
+}
+
 static enum category category_of(struct rules *r, const struct holding *h)
 {
     if (h->born < 0)
@@ -379,7 +387,7 @@ static enum category category_of(struct rules *r, const struct holding *h)
     switch (phase_of(r, h)) {
     case PHASE_BACKWARD:  return backward_category(r, h);
     case PHASE_OPTIMIZER: return optimizer_category(r, h);
-    case PHASE_SETUP:     return lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_PARAMETERS);
+    case PHASE_SETUP:     return setup_category(r, h);
     case PHASE_BUFFER:    return lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS);
     case PHASE_BUCKETS:   return lasting(r, h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS);
     case PHASE_RECOMPUTE: return lasting(r, h, stretch_end(r, h), CATEGORY_ACTIVATIONS);
@@ -435,6 +443,17 @@ static enum err read_free_stacks(struct rules *r, struct err_detail *err)
     return e;
 }
 
+static enum err read_loads(struct rules *r, struct err_detail *err)
+{
+    const uint32_t n_stacks = trace_info(r->trace)->n_stacks;
+    r->loads = calloc((size_t)n_stacks + 1, sizeof *r->loads);
+    if (r->loads == NULL)
+        return err_no_memory(err);
+    for (uint32_t i = 1; i <= n_stacks; i++)
+        r->loads[i] = r->phases->of_stack[i] == PHASE_SETUP && stack_loads_file(r->trace, i);
+    return ERR_OK;
+}
+
 static enum err apply_labels(struct trace_reader *trace, struct holdings *h, struct category_facts *facts,
                              struct err_detail *err)
 {
@@ -471,9 +490,12 @@ static enum err tell_by_rules(struct trace_reader *trace, const struct phases *p
     if (e == ERR_OK)
         e = read_free_stacks(&r, err);
     if (e == ERR_OK)
+        e = read_loads(&r, err);
+    if (e == ERR_OK)
         e = note_kept(&r) ? apply_rules(&r, h, err) : err_no_memory(err);
     own_lines_close(&lines);
     free(r.free_stacks);
+    free(r.loads);
     pair_map_free(&r.sizes);
     pair_map_free(&r.first_kept);
     pair_map_free(&r.second_kept);

@@ -94,6 +94,25 @@ static bool is_autograd_bottom(const struct stack_frame *f)
            strstr(f->name, "torch::autograd::Engine::thread_main") != NULL;
 }
 
+static bool is_loading_frame(const struct stack_frame *f)
+{
+    return (stack_frame_is_torch(f) && (stack_frame_file_ends(f, "torch/serialization.py") ||
+                                        stack_frame_file_ends(f, "_weights_only_unpickler.py"))) ||
+           stack_frame_file_ends(f, "safetensors/torch.py");
+}
+
+bool stack_loads_file(const struct trace_reader *trace, uint32_t stack)
+{
+    const char *const *frames;
+    const size_t n = trace_stack(trace, stack, &frames);
+    for (size_t i = 0; i < n; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        if (is_loading_frame(&f))
+            return true;
+    }
+    return false;
+}
+
 static bool is_closure(const struct stack_frame *f)
 {
     return stack_frame_is_named(f, "closure") || stack_frame_is_named(f, "_wrap_closure");

@@ -45,6 +45,9 @@ struct phases {
 MUST_USE enum err phases_read(struct trace_reader *trace, struct phases *out, struct err_detail *err);
 void phases_close(struct phases *p);
 
+/* Whether the stack loads a file: torch.load, or safetensors' load_file. */
+bool stack_loads_file(const struct trace_reader *trace, uint32_t stack);
+
 /* How many starts are up to `event`; below 0: before all. */
 size_t phase_starts_up_to(const struct phase_starts *s, int64_t event);
 

@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* The sizes of what was loaded and of what else stays are sorted, and walked side by side. */
+/* The sizes of what was loaded and of what else stays are sorted, and walked side by side. A file of weights and states
+ * has the weights in a row, first or last, and then states of each weight side by side. */
 #include "replay/why/loaded_file.h"
 
+#include "replay/recording/phases.h"
 #include "replay/recording/telling_lines.h"
-#include "traces/stack_frame.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static bool is_loading_frame(const struct stack_frame *f)
-{
-    return (stack_frame_is_torch(f) && (stack_frame_file_ends(f, "torch/serialization.py") ||
-                                        stack_frame_file_ends(f, "_weights_only_unpickler.py"))) ||
-           stack_frame_file_ends(f, "safetensors/torch.py");
-}
+/* Fewer pieces may be of the same sizes by chance. */
+enum { MODEL_PIECES = 4 };
 
-static bool is_loading(const struct trace_reader *trace, uint32_t stack)
-{
-    const char *const *frames;
-    const size_t n = trace_stack(trace, stack, &frames);
-    for (size_t i = 0; i < n; i++) {
-        const struct stack_frame f = stack_frame_parse(frames[i]);
-        if (is_loading_frame(&f))
-            return true;
-    }
-    return false;
-}
+/* The most that a counter of steps takes. */
+enum { COUNTER_BYTES = 8 };
 
 static bool is_lasting(const struct holding *h)
 {
@@ -78,13 +67,107 @@ static void part(const struct holdings *h, const bool *loads, struct holdings *l
     }
 }
 
+/* ---- all weights of the model in a row ---- */
+
+static int compare_births(const void *a, const void *b)
+{
+    const struct holding *x = a, *y = b;
+    return (x->born > y->born) - (x->born < y->born);
+}
+
+/* Whether n pieces are of just the sizes of `own`, which is sorted. `room`: for n. */
+static bool are_of_sizes(const struct holding *at, const struct holding *own, size_t n, struct holding *room)
+{
+    memcpy(room, at, n * sizeof *at);
+    qsort(room, n, sizeof *room, compare_sizes);
+    for (size_t i = 0; i < n; i++)
+        if (room[i].bytes != own[i].bytes)
+            return false;
+    return true;
+}
+
+static size_t keep_model(const struct holdings *others, bool with_buffers, struct holding *own)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < others->n; i++) {
+        const struct holding *one = &others->at[i];
+        if (one->category == CATEGORY_PARAMETERS || (with_buffers && one->category == CATEGORY_BUFFERS))
+            own[n++] = *one;
+    }
+    qsort(own, n, sizeof *own, compare_sizes);
+    return n;
+}
+
+/* Whether the pieces of a file are states of an optimizer, as of Adam: each weight's `each` side by side, which the
+ * weights of a second model are not, and counters of steps between them. The load may have been cut in the last. */
+static bool are_states(const struct holding *at, size_t n, size_t each)
+{
+    size_t run = 0, runs = 0, counters = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (at[i].bytes <= COUNTER_BYTES) {
+            counters++;
+        } else if (at[i].bytes == bytes) {
+            run++;
+        } else if (run % each != 0) {
+            return false;
+        } else {
+            bytes = at[i].bytes;
+            run = 1;
+            runs++;
+        }
+    }
+    return runs >= 2 || (runs == 1 && counters > 0);
+}
+
+/* Whether `loaded`, by birth, is all weights of the model, once or more, and states beside them. `own`: the model's
+ * sizes, sorted. */
+static bool is_checkpoint_of(const struct holdings *loaded, const struct holding *own, size_t n,
+                             struct holding *room)
+{
+    size_t first = 0, end = loaded->n;
+    while (end - first >= n && are_of_sizes(loaded->at + first, own, n, room))
+        first += n;
+    while (end - first >= n && are_of_sizes(loaded->at + (end - n), own, n, room))
+        end -= n;
+    return end - first < loaded->n && (are_states(loaded->at + first, end - first, 2) ||
+                                       are_states(loaded->at + first, end - first, 3));
+}
+
+/* Sorts `loaded` by birth. */
+static bool has_whole_model(struct holdings *loaded, const struct holdings *others, struct holding *own,
+                            struct holding *room)
+{
+    bool has = false;
+    qsort(loaded->at, loaded->n, sizeof *loaded->at, compare_births);
+    for (int with_buffers = 0; with_buffers < 2 && !has; with_buffers++) {
+        const size_t n = keep_model(others, with_buffers, own);
+        has = n >= MODEL_PIECES && is_checkpoint_of(loaded, own, n, room);
+    }
+    return has;
+}
+
+static enum err find_whole_model(struct holdings *loaded, const struct holdings *others, bool *has,
+                                 struct err_detail *err)
+{
+    const size_t most = loaded->n > others->n ? loaded->n : others->n;
+    struct holding *own = calloc(2 * (most + 1), sizeof *own);
+    if (own == NULL)
+        return err_no_memory(err);
+    *has = has_whole_model(loaded, others, own, own + most + 1);
+    free(own);
+    return ERR_OK;
+}
+
 static enum err find(struct trace_reader *trace, const struct holdings *h, const bool *loads, struct holdings *loaded,
                      struct holdings *others, struct loaded_file *out, struct err_detail *err)
 {
     part(h, loads, loaded, others);
     const uint64_t twins = count_twins(loaded, others);
-    if (loaded->n == 0 || twins < loaded->bytes / 2)
-        return ERR_OK;
+    bool has_model = false;
+    const enum err e = find_whole_model(loaded, others, &has_model, err);
+    if (e != ERR_OK || loaded->n == 0 || (twins < loaded->bytes / 2 && !has_model))
+        return e;
     out->bytes = loaded->bytes;
     out->twin_bytes = twins;
     return telling_lines_group(trace, loaded, &out->lines, err);
@@ -100,7 +183,7 @@ enum err loaded_file_find(struct trace_reader *trace, const struct holdings *h, 
     *out = (struct loaded_file){ .bytes = 0 };
     enum err e = loaded.at == NULL || others.at == NULL || loads == NULL ? err_no_memory(err) : ERR_OK;
     for (uint32_t i = 1; e == ERR_OK && i <= n_stacks; i++)
-        loads[i] = is_loading(trace, i);
+        loads[i] = stack_loads_file(trace, i);
     if (e == ERR_OK)
         e = find(trace, h, loads, &loaded, &others, out, err);
     free(loaded.at);

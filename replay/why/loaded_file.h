@@ -6,6 +6,11 @@
  *     the model's     | 36 | 36 | 36 | 36 |
  *     of torch.load   | 36 | 36 | <- refused       for each piece there is one as large
  *
+ * A file with weights and states has twins of the weights alone, of all of them and in a row:
+ *
+ *     the model's     | 36 | 12 | 36 |
+ *     of torch.load   | 36 | 12 | 36 | 36 | 36 | 12 | 12 | 36 | 36 |
+ *
  * A model that is only loaded has no such twins that were there before it.
  */
 #ifndef REPLAY_REPLAY_WHY_LOADED_FILE_H
@@ -14,7 +19,8 @@
 #include "replay/recording/holders.h"
 
 struct loaded_file {
-    uint64_t bytes;                  /* loaded and live; 0: none, or less than half of it has twins */
+    uint64_t bytes;                  /* loaded and live; 0: none, or less than half of it has twins and
+                                      * it is not all weights of the model and states of them */
     uint64_t twin_bytes;             /* of them with a twin: a weight, buffer or state of just that size, older */
     struct holders lines;            /* that loaded them */
 };

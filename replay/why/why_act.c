@@ -11,10 +11,11 @@
 static void add_what_lies_twice(struct words *w, const struct why *y)
 {
     const char *line = y->loaded.lines.n > 0 ? holder_name(&y->loaded.lines, 0) : "";
+    char a[TEXT_NUMBER];
     if (y->loaded.bytes > 0)
         words_add(w, "If that is a checkpoint to go on from, load it into the host's memory: torch.load(..., "
-                     "map_location=\"cpu\", mmap=True) at %s, and `del` it after load_state_dict. If that is not "
-                     "enough: ", line);
+                     "map_location=\"cpu\", mmap=True) at %s, and `del` it after load_state_dict. That gives back "
+                     "at least %s. If that is not enough: ", line, text_mib(y->loaded.twin_bytes, a));
 }
 
 /* An optimizer's step that needs less. */

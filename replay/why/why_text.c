@@ -123,8 +123,9 @@ static void add_full(struct words *w, const struct why *y)
     else if (why_is_in_new_part(y) && y->thaw.all == 0 && !is_survived(y))
         words_add(w, ". The program died in a part that no step before had, so how much more it needs is not known");
     if (y->loaded.bytes > 0)
-        words_add(w, ". Of a file that was loaded %s lie on the card, beside weights and states of the same sizes",
-                  text_mib(y->loaded.bytes, a));
+        words_add(w, ". Of a file that was loaded %s lie on the card, beside %s", text_mib(y->loaded.bytes, a),
+                  y->loaded.twin_bytes >= y->loaded.bytes / 2 ? "weights and states of the same sizes"
+                                                              : "the model, whose weights are in it once more");
     if (y->thaw.all > 0)
         words_add(w, ". More is held than in any step before, as if layers that were frozen learned now");
     words_add(w, y->shortfall > 0 ? ". No allocator setting can serve this."

@@ -144,6 +144,10 @@ for by in line file; do
     grep -q ' 1  (backward pass, MmBackward0)$' out || fail "--by $by lacks the backward pass: $(cat out)"
 done
 
+# What a file holds may be weights, states, or a copy that only lies there.
+status 0 '' who "$data/checkpoints/resume.zst" --by category
+grep -q ' parameters (75.0% of it a guess)$' out || fail "a file's contents are taken for weights: $(cat out)"
+
 # Names are cut where the terminal ends, not before.
 for width in 60 80 140; do
     COLUMNS=$width "$replay" who "$data/../../samples/gpt-fp32.trace.zst" --by stack >wide

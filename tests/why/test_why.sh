@@ -91,6 +91,14 @@ has out 'Of a file that was loaded 60.03 MiB lie on the card, beside weights and
 has out 'map_location="cpu", mmap=True) at /home/ada/dying/programs_fifth.py:337 rollback_to_the_best'
 has why.json '"loaded": { "bytes": [0-9]*, "twin_bytes": [1-9]'
 
+# ---- a run that goes on from a checkpoint: its weights have twins, its states have none; a second model is none ----
+expect_status 0 why "$3/tests/data/checkpoints/resume.zst" --json why.json
+has out 'Of a file that was loaded 72.07 MiB lie on the card, beside the model, whose weights are in it once more'
+has out 'map_location="cpu", mmap=True) at /home/ada/resume.py:[0-9]* as_loaded, .* gives back at least 24.02 MiB'
+grep -q 'Keep fewer weights' out && fail "weights that lie twice are to be fewer: $(cat out)"
+expect_status 0 why "$3/tests/data/checkpoints/draft.zst" --json why.json
+has why.json '"loaded": null'
+
 # ---- what a step of the optimizer holds for itself is no state of it; with foreach=False and fused=True it lives ----
 expect_status 0 why "$3/tests/dying/recordings/first_optimizer_step.zst" --json why.json
 has out 'What to do: Give the optimizer fused=True, or foreach=False.'
