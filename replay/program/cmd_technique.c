@@ -199,9 +199,13 @@ static void print_answer(const struct session *s)
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     const uint64_t before = s->recorded.reserved_bytes, after = s->changed.reserved_bytes;
     struct words w = { .n = 0 };
-    words_add(&w, "About %s%s reserved at the peak instead of %s (%+.1f%%): ",
-              coverage_is_lower_bound(&s->coverage) ? "at least " : "", text_mib(after, a), text_mib(before, b),
-              before > 0 ? 100.0 * ((double)after - (double)before) / (double)before : 0.0);
+    words_add(&w, "%s %s reserved at the peak", coverage_is_lower_bound(&s->coverage) ? "At least" : "About",
+              text_mib(after, a));
+    if (after == before)
+        words_add(&w, ", as much as recorded: ");
+    else
+        words_add(&w, " instead of %s (%+.1f%%): ", text_mib(before, b),
+                  before > 0 ? 100.0 * ((double)after - (double)before) / (double)before : 0.0);
     add_change(&w, s);
     words_add(&w, ".");
     words_print_screen(stdout, &w);

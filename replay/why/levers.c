@@ -92,15 +92,19 @@ static enum err try_lever(const struct course *course, uint64_t peak, enum lever
                                                           : try_one(course, peak, lever, out, err);
 }
 
-/* Whether the program computes that way already, as far as the recording tells. */
-static bool is_done(const struct course *course, enum lever lever, bool is_checkpointing)
+/* Whether the program computes that way already, as far as the recording tells, or it changes what the program does not
+ * do. */
+static bool is_done(const struct course *course, enum lever lever, bool learns, bool is_checkpointing)
 {
+    const bool is_precision = lever == LEVER_BF16 || lever == LEVER_AUTOCAST;
+    if (!learns && !is_precision)
+        return true;
     return lever == LEVER_CHECKPOINT                             ? is_checkpointing
-           : lever == LEVER_BF16 || lever == LEVER_AUTOCAST ? is_under_autocast(course)
-                                                            : false;
+           : is_precision                         ? is_under_autocast(course)
+                                                : false;
 }
 
-enum err levers_try(struct trace_reader *trace, bool is_checkpointing, struct levers *out,
+enum err levers_try(struct trace_reader *trace, bool learns, bool is_checkpointing, struct levers *out,
                     struct err_detail *err)
 {
     const struct trace_info *info = trace_info(trace);
@@ -110,7 +114,7 @@ enum err levers_try(struct trace_reader *trace, bool is_checkpointing, struct le
         return ERR_OK;
     enum err e = course_read(trace, &course, err);
     for (int i = 0; i < LEVER_KINDS && e == ERR_OK; i++)
-        if (!is_done(&course, (enum lever)i, is_checkpointing))
+        if (!is_done(&course, (enum lever)i, learns, is_checkpointing))
             e = try_lever(&course, info->peak_requested_bytes, (enum lever)i, out, err);
     course_close(&course);
     return is_none(e) ? ERR_OK : e;

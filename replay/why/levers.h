@@ -22,10 +22,11 @@ struct levers {
 /* "half-batch" */
 const char *lever_word(enum lever lever);
 
-/* Tries them, but not checkpointing if the program does that already, nor weights in 16 bits and autocast if copies of
- * parameters in half their size show that it computes under autocast. Recordings of more than 2^20 events, and those
- * without what a technique needs, are not tried. ERR_HOST_NOMEM, the reader's errors. */
-MUST_USE enum err levers_try(struct trace_reader *trace, bool is_checkpointing, struct levers *out,
+/* Tries them, but nothing that changes a backward pass or a step if the program has none (`learns`), not checkpointing
+ * if the program does that already, nor weights in 16 bits and autocast if copies of parameters in half their size show
+ * that it computes under autocast. Recordings of more than 2^20 events, and those without what a technique needs, are
+ * not tried. ERR_HOST_NOMEM, the reader's errors. */
+MUST_USE enum err levers_try(struct trace_reader *trace, bool learns, bool is_checkpointing, struct levers *out,
                              struct err_detail *err);
 
 #endif

@@ -28,6 +28,12 @@ enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
 /* If at most a quarter is free but of no use, it counts how soon it would be used up. */
 enum { FILLS_SHARE = 4 };
 
+/* Fewer activations live at once may be what the next layers need, and no graph. */
+enum { SAVED_LEAST = 8 };
+
+/* So large a share of what is live gets smaller with the batch. */
+enum { ACTIVATIONS_SHARE = 10 };
+
 /* A longer recording in which requests wait is not tuned: nobody waits for it. */
 #define STALLS_TUNED_MOST (UINT64_C(1) << 18)
 
@@ -157,6 +163,8 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
         e = thaw_find(trace, &phases, w->moment, add_capped(w->live, w->asked), &w->thaw, err);
     if (e == ERR_OK) {
         w->reached = find_reached(w, &phases);
+        w->learns = !phases.has_python || has_begun(&phases, PHASE_BACKWARD, w->moment) ||
+                    has_begun(&phases, PHASE_OPTIMIZER, w->moment);
         w->growth.may_be_one_pass = w->growth.may_be_one_pass || may_be_inner_loop(w, &phases);
     }
     w->is_checkpointing = phases.is_checkpointing;
@@ -269,6 +277,48 @@ bool why_fits_by_weight(const struct why *w)
 {
     const uint64_t others = w->live > w->step.bytes ? w->live - w->step.bytes : 0;
     return w->step.bytes > 0 && add_capped(others, add_capped(w->step.largest, w->step.largest)) <= w->usable;
+}
+
+/* NULL: none are live. */
+static const struct holder *find_activations(const struct why *w)
+{
+    for (size_t i = 0; i < w->categories.n; i++)
+        if (strcmp(holder_name(&w->categories, i), category_word(CATEGORY_ACTIVATIONS)) == 0)
+            return &w->categories.at[i];
+    return NULL;
+}
+
+/* A pass without gradients holds a few activations, that of a graph those of all layers. */
+static bool may_hold_graph(const struct why *w)
+{
+    const struct holder *h = find_activations(w);
+    return h != NULL && h->n >= SAVED_LEAST;
+}
+
+/* Half a batch saves some of what a pass holds: where it saves nothing, the batch was not found in the requests. */
+static void drop_untold_batch(struct why *w)
+{
+    const struct holder *h = find_activations(w);
+    if (h != NULL && h->bytes >= w->live / ACTIVATIONS_SHARE && w->levers.saves[LEVER_HALF_BATCH] == 0)
+        w->levers.is_tried[LEVER_HALF_BATCH] = false;
+}
+
+bool why_may_checkpoint(const struct why *w)
+{
+    const struct levers *l = &w->levers;
+    const bool is_useless = l->is_tried[LEVER_CHECKPOINT] && l->saves[LEVER_CHECKPOINT] == 0;
+    return !w->is_checkpointing && !is_useless && (w->learns || may_hold_graph(w));
+}
+
+bool why_may_need_no_gradients(const struct why *w)
+{
+    return !w->learns && may_hold_graph(w);
+}
+
+bool why_names_setting(const struct why *w)
+{
+    return w->verdict == VERDICT_FULL && w->is_served && w->worth != WORTH_NOTHING && w->shortfall == 0 &&
+           w->reached == REACHED_STEPS && !why_is_open(w) && !why_turn_exceeds(w);
 }
 
 static bool is_before_a_step(const struct why *w)
@@ -542,7 +592,8 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     if (out->is_of_xla)
         out->reserved = out->live;               /* at least; the rest is of PyTorch's allocator */
     if (out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
-        e = levers_try(trace, out->is_checkpointing, &out->levers, err);
+        e = levers_try(trace, out->learns, out->is_checkpointing, &out->levers, err);
+    drop_untold_batch(out);
     return e;
 }
 

@@ -130,6 +130,8 @@ struct why {
     struct retry_stalls stalls;      /* if nothing was refused */
     struct loaded_file loaded;       /* of what is full, or of a larger input */
     struct foreach_step step;        /* of what is full */
+    bool     learns;                 /* gradients or steps of an optimizer were computed before the moment, or nothing
+                                      * tells */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
     struct levers levers;            /* of what is full, if a whole step is on record */
     struct holders lines;            /* by line, at the moment */
@@ -171,6 +173,16 @@ bool why_dies_all_the_same(const struct why *w);
 
 /* Whether the step of the optimizer fits if it computes one weight after the other. */
 bool why_fits_by_weight(const struct why *w);
+
+/* Whether checkpointing may save something: the program does not do it, it is not tried and of no use, and the program
+ * learns, or holds what may be a graph. */
+bool why_may_checkpoint(const struct why *w);
+
+/* Whether what is live may be a graph, and nothing was learned. */
+bool why_may_need_no_gradients(const struct why *w);
+
+/* Whether a setting serves the request of a full card, and is named with what else to do. */
+bool why_names_setting(const struct why *w);
 
 /* Whether the program died before it went through a whole step, so that what it needs is not known. */
 bool why_is_early(const struct why *w);

@@ -25,18 +25,33 @@ static void add_step(struct words *w, const struct why *y)
         words_add(w, "Give the optimizer fused=True, or foreach=False. If that is not enough: ");
 }
 
+/* The one that `tune` finds: it costs nothing to try. */
+static void add_setting(struct words *w, const struct why *y)
+{
+    const struct tune *t = &y->tune;
+    char a[TEXT_NUMBER], setting[SETTINGS_TEXT];
+    if (!why_names_setting(y))
+        return;
+    words_add(w, "Try the setting %s first, which `replay tune` gives to paste: it serves this request out of %s that "
+                 "were free in pieces. Whether the program goes on to its end with it is not known. If it does not: ",
+              settings_text(&t->entries[t->winner].settings, &t->rules, false, setting),
+              text_mib(why_unusable(y), a));
+}
+
 /* What is full gets smaller by its largest part, if that is no guess. */
 static void add_smaller(struct words *w, const struct why *y)
 {
     const bool is_known = y->named_bytes > 0 && y->categories.n > 0 && !holder_is_guess(&y->categories.at[0]);
     const char *most = is_known ? holder_name(&y->categories, 0) : "";
     char a[TEXT_NUMBER];
+    add_setting(w, y);
     add_what_lies_twice(w, y);
     add_step(w, y);
     if (y->thaw.all > 0)
         words_add(w, "Unfreeze fewer layers, or take a smaller batch from then on");
     else if (strcmp(most, "activations") == 0 || strcmp(most, "inputs") == 0)
-        words_add(w, y->is_checkpointing ? "Take a smaller batch" : "Take a smaller batch, or checkpoint activations");
+        words_add(w, why_may_checkpoint(y) ? "Take a smaller batch, or checkpoint activations"
+                                           : "Take a smaller batch");
     else if (strcmp(most, "optimizer state") == 0)
         words_add(w, "Take an optimizer with smaller states");
     else if (strcmp(most, "parameters") == 0 || strcmp(most, "gradients") == 0)

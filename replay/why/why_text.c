@@ -631,7 +631,7 @@ static void print_served(FILE *out, const struct why *y)
     char a[TEXT_NUMBER], setting[SETTINGS_TEXT];
     struct words w = { .n = 0 };
     if (!(y->verdict == VERDICT_FULL || why_is_open(y)) || y->worth == WORTH_NOTHING || y->shortfall > 0 ||
-        !y->is_served)
+        !y->is_served || why_names_setting(y))
         return;
     words_add(&w, "- Of the card %s were free in pieces: the setting %s serves this request. Whether the program gets "
                   "through a step with it is not known.", text_mib(why_unusable(y), a), winner_text(y, setting));
@@ -756,14 +756,15 @@ static bool print_tried(FILE *out, const struct why *y)
     return has_some;
 }
 
-/* What makes live data smaller, by what it is for. Shares of less than a tenth are not worth a word. Before the first
- * forward pass nothing is an activation. */
+/* What makes live data smaller, by what it is for. What was tried and saves nothing is not told, nor shares of less
+ * than a tenth. Before the first forward pass nothing is an activation. */
 static void print_levers(FILE *out, const struct why *y)
 {
     const bool has_inputs = y->reached != REACHED_UNKNOWN && y->reached != REACHED_SETUP;
-    const uint64_t inputs = !has_inputs ? 0 : category_bytes(y, CATEGORY_ACTIVATIONS) +
-                                              category_bytes(y, CATEGORY_INPUTS);
-    const uint64_t states = category_bytes(y, CATEGORY_OPTIMIZER), least = held_bytes(y) / 10;
+    const uint64_t inputs = !has_inputs || y->levers.is_tried[LEVER_HALF_BATCH]
+                                ? 0 : category_bytes(y, CATEGORY_ACTIVATIONS) + category_bytes(y, CATEGORY_INPUTS);
+    const uint64_t states = y->levers.is_tried[LEVER_SGD] ? 0 : category_bytes(y, CATEGORY_OPTIMIZER);
+    const uint64_t least = held_bytes(y) / 10;
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     struct words w = { .n = 0 };
     if (y->verdict != VERDICT_FULL || print_tried(out, y) || (inputs < least && states < least))
@@ -771,7 +772,10 @@ static void print_levers(FILE *out, const struct why *y)
     words_add(&w, "- What makes it smaller:");
     if (inputs >= least)
         words_add(&w, " half the batch, by about %s at that moment%s;", text_mib(inputs / 2, a),
-                  y->is_checkpointing ? "" : ", or checkpointed activations (replay technique --checkpoint repeated)");
+                  why_may_checkpoint(y) ? ", or checkpointed activations (replay technique --checkpoint repeated)"
+                                        : "");
+    if (inputs >= least && why_may_need_no_gradients(y))
+        words_add(&w, " torch.no_grad() around this pass if it needs no gradients, as of a teacher or an evaluation;");
     if (states >= least && !y->levers.is_tried[LEVER_STATES_8])
         words_add(&w, " an optimizer with smaller states, in 8 bits by about %s, or without any by %s "
                       "(--optimizer sgd);", text_mib(states / 4 * 3, a), text_mib(states, b));

@@ -145,7 +145,7 @@ for by in line file; do
 done
 
 # What a file holds may be weights, states, or a copy that only lies there.
-status 0 '' who "$data/checkpoints/resume.zst" --by category
+status 0 '' who "$data/full/resume.zst" --by category
 grep -q ' parameters (75.0% of it a guess)$' out || fail "a file's contents are taken for weights: $(cat out)"
 
 # Names are cut where the terminal ends, not before.

@@ -92,12 +92,20 @@ has out 'map_location="cpu", mmap=True) at /home/ada/dying/programs_fifth.py:337
 has why.json '"loaded": { "bytes": [0-9]*, "twin_bytes": [1-9]'
 
 # ---- a run that goes on from a checkpoint: its weights have twins, its states have none; a second model is none ----
-expect_status 0 why "$3/tests/data/checkpoints/resume.zst" --json why.json
+expect_status 0 why "$3/tests/data/full/resume.zst" --json why.json
 has out 'Of a file that was loaded 72.07 MiB lie on the card, beside the model, whose weights are in it once more'
 has out 'map_location="cpu", mmap=True) at /home/ada/resume.py:[0-9]* as_loaded, .* gives back at least 24.02 MiB'
 grep -q 'Keep fewer weights' out && fail "weights that lie twice are to be fewer: $(cat out)"
-expect_status 0 why "$3/tests/data/checkpoints/draft.zst" --json why.json
+expect_status 0 why "$3/tests/data/full/draft.zst" --json why.json
 has why.json '"loaded": null'
+
+# ---- a pass without gradients holds a few activations and nothing to checkpoint; one of a graph may need none ----
+expect_status 0 why "$3/tests/data/full/lengths.zst" --json why.json
+has out 'What to do: Try the setting expandable_segments:True first, which `replay tune` gives to paste'
+grep -q -i 'checkpoint\|no_grad' out && fail "a lever is told that saves nothing: $(cat out)"
+grep -q '"saves_bytes": 0' why.json && fail "a lever is tried that touches nothing: $(cat why.json)"
+expect_status 0 why "$data/oom-too-large.trace.zst"
+has out 'torch.no_grad() around this pass if it needs no gradients'
 
 # ---- what a step of the optimizer holds for itself is no state of it; with foreach=False and fused=True it lives ----
 expect_status 0 why "$3/tests/dying/recordings/first_optimizer_step.zst" --json why.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""A run goes on from a checkpoint that is loaded onto the card beside the model (resume), or loads a second model there,
+"""A run goes on from a checkpoint that is loaded onto the card beside the model (resume), or loads a second model,
 which is no checkpoint (draft):
 
     replay run-sim --device sim:200MiB -o resume.zst -- python resume.py resume"""
