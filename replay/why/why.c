@@ -32,7 +32,7 @@ enum { FILLS_SHARE = 4 };
 enum { SAVED_LEAST = 8 };
 
 /* So large a share of what is live gets smaller with the batch. */
-enum { ACTIVATIONS_SHARE = 10 };
+enum { ACTIVATIONS_SHARE = 10, UNTOLD_SHARE = 50 };
 
 /* A longer recording in which requests wait is not tuned: nobody waits for it. */
 #define STALLS_TUNED_MOST (UINT64_C(1) << 18)
@@ -295,12 +295,15 @@ static bool may_hold_graph(const struct why *w)
     return h != NULL && h->n >= SAVED_LEAST;
 }
 
-/* Half a batch saves some of what a pass holds: where it saves nothing, the batch was not found in the requests. */
-static void drop_untold_batch(struct why *w)
+/* Half a batch saves some of what a pass holds, and checkpointing some of a graph: where next to nothing is saved, what
+ * they touch was not found, as the pass that was cut off has freed nothing yet. */
+static void drop_untold(struct why *w)
 {
     const struct holder *h = find_activations(w);
-    if (h != NULL && h->bytes >= w->live / ACTIVATIONS_SHARE && w->levers.saves[LEVER_HALF_BATCH] == 0)
-        w->levers.is_tried[LEVER_HALF_BATCH] = false;
+    const bool is_much = h != NULL && h->bytes >= w->live / ACTIVATIONS_SHARE;
+    for (int i = LEVER_HALF_BATCH; i <= LEVER_CHECKPOINT; i++)
+        if (is_much && w->levers.saves[i] < w->live / UNTOLD_SHARE && (i == LEVER_HALF_BATCH || may_hold_graph(w)))
+            w->levers.is_tried[i] = false;
 }
 
 bool why_may_checkpoint(const struct why *w)
@@ -593,7 +596,7 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
         out->reserved = out->live;               /* at least; the rest is of PyTorch's allocator */
     if (out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
         e = levers_try(trace, out->learns, out->is_checkpointing, &out->levers, err);
-    drop_untold_batch(out);
+    drop_untold(out);
     return e;
 }
 
