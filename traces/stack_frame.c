@@ -138,6 +138,16 @@ static bool is_backward_node(const struct stack_frame *f)
     return strncmp(f->name, node_start, sizeof node_start - 1) == 0 && strstr(f->name, node_end) != NULL;
 }
 
+bool stack_frames_any(const char *const *frames, size_t n, bool (*is)(const struct stack_frame *f))
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct stack_frame f = stack_frame_parse(frames[i]);
+        if (is(&f))
+            return true;
+    }
+    return false;
+}
+
 const char *stack_frame_of_program(const char *const *frames, size_t n)
 {
     const char *library = NULL, *python = NULL, *native = NULL, *node = NULL;

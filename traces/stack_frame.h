@@ -24,6 +24,9 @@ bool stack_frame_is_torch(const struct stack_frame *f);
 bool stack_frame_is_in(const struct stack_frame *f, const char *folder);
 bool stack_frame_is_named(const struct stack_frame *f, const char *name);
 
+/* Whether one of the frames is of that kind. */
+bool stack_frames_any(const char *const *frames, size_t n, bool (*is)(const struct stack_frame *f));
+
 /* True if the file's path is `path` or ends in it after a slash: "functional.py". */
 bool stack_frame_file_ends(const struct stack_frame *f, const char *path);
 

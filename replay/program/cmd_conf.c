@@ -163,11 +163,15 @@ static const char *why_not_there(const struct conf_session *s, enum platform p, 
     return is_asked && !platform_has_setting(p, key, &reason) ? reason : NULL;
 }
 
-/* The platform in question is known, and lacks the option: no release honours it there. */
+static bool is_place_known(const struct conf_session *s, const char *key)
+{
+    return s->platform != PLATFORM_UNKNOWN && platform_tells_setting(PLATFORMS, key);
+}
+
+/* The platform in question lacks the option: no release honours it there. */
 static bool is_missing(const struct conf_session *s, const char *key)
 {
-    return s->platform != PLATFORM_UNKNOWN && why_not_there(s, s->platform, key) != NULL &&
-           platform_lacks_setting(s->platform, key);
+    return is_place_known(s, key) && platform_lacks_setting(s->platform, key);
 }
 
 static bool is_any_missing(const struct conf_session *s)
@@ -303,11 +307,6 @@ static const char *option_text(const struct conf_session *s, const struct conf_a
 {
     snprintf(out, TYPED_TEXT, "%.*s", (int)(a->to - a->from), s->text + a->from);
     return out;
-}
-
-static bool is_place_known(const struct conf_session *s, const char *key)
-{
-    return s->platform != PLATFORM_UNKNOWN && platform_tells_setting(PLATFORMS, key);
 }
 
 static bool exists_there(const struct conf_session *s, const char *key)

@@ -247,13 +247,12 @@ static void name_stack(const char *const *frames, size_t n, char out[static NAME
 static bool has_python(const struct trace_reader *trace)
 {
     const char *const *frames;
-    for (uint32_t i = 1; i <= trace_info(trace)->n_stacks; i++)
-        for (size_t n = trace_stack(trace, i, &frames), k = 0; k < n; k++) {
-            const struct stack_frame f = stack_frame_parse(frames[k]);
-            if (stack_frame_is_python(&f))
-                return true;
-        }
-    return false;
+    bool has = false;
+    for (uint32_t i = 1; i <= trace_info(trace)->n_stacks && !has; i++) {
+        const size_t n = trace_stack(trace, i, &frames);
+        has = stack_frames_any(frames, n, stack_frame_is_python);
+    }
+    return has;
 }
 
 /* A request of the recording is held that has no stack. */

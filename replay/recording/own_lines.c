@@ -2,7 +2,6 @@
 /* One pass over all events. Parameters are made before their copies, so their sizes are known when a copy is met. */
 #include "replay/recording/own_lines.h"
 
-#include "base/array.h"
 #include "traces/stack_frame.h"
 
 #include <stdlib.h>
@@ -36,25 +35,15 @@ static bool is_new(struct pair_map *m, uint64_t key0, uint64_t key1, bool *has_m
     return true;
 }
 
-static bool put_number(struct phase_starts *c, uint64_t number)
-{
-    uint64_t *at = array_grow(c->at, c->n, &c->room, sizeof *at);
-    if (at == NULL)
-        return false;
-    c->at = at;
-    c->at[c->n++] = number;
-    return true;
-}
-
 static bool note_change(struct line_pass *s, uint32_t line, int phase)
 {
     bool has_memory = true;
     if (phase != s->phase && s->phase != -1)
-        has_memory = put_number(&s->o->ends, s->last_request);
+        has_memory = phase_starts_add(&s->o->ends, s->last_request);
     if (phase != s->phase)
         s->stretch = s->number;
     if (line != s->line || phase != s->phase)
-        has_memory = put_number(&s->o->changes, s->number) && has_memory;
+        has_memory = phase_starts_add(&s->o->changes, s->number) && has_memory;
     s->line = line;
     s->phase = phase;
     s->last_request = s->number;
@@ -178,14 +167,9 @@ static bool is_convolution(const char *const *frames, size_t n)
     return false;
 }
 
-static bool is_autograd_grad(const char *const *frames, size_t n)
+static bool is_autograd_grad(const struct stack_frame *f)
 {
-    bool is_one = false;
-    for (size_t i = 0; i < n && !is_one; i++) {
-        const struct stack_frame f = stack_frame_parse(frames[i]);
-        is_one = stack_frame_is_in(&f, "torch/autograd") && stack_frame_is_named(&f, "grad");
-    }
-    return is_one;
+    return stack_frame_is_in(f, "torch/autograd") && stack_frame_is_named(f, "grad");
 }
 
 static void read_stacks(struct trace_reader *trace, struct own_lines *o)
@@ -195,7 +179,7 @@ static void read_stacks(struct trace_reader *trace, struct own_lines *o)
         const size_t n = trace_stack(trace, i, &frames);
         o->convolves[i] = is_convolution(frames, stack_frames_of_code(frames, n));
         o->has_convolutions = o->has_convolutions || o->convolves[i];
-        o->asks_gradients = o->asks_gradients || is_autograd_grad(frames, n);
+        o->asks_gradients = o->asks_gradients || stack_frames_any(frames, n, is_autograd_grad);
     }
 }
 

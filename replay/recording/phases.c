@@ -32,15 +32,10 @@ static bool is_checkpoint(const struct stack_frame *f)
             stack_frame_is_named(f, "recompute_fn"));
 }
 
-/* Whether a module is called through torch.utils.checkpoint, which keeps its inputs alone. */
-static bool goes_through_checkpoint(const char *const *frames, size_t n)
+/* torch.utils.checkpoint, which keeps the inputs of a module alone. */
+static bool is_of_checkpoint(const struct stack_frame *f)
 {
-    bool does = false;
-    for (size_t i = 0; i < n && !does; i++) {
-        const struct stack_frame f = stack_frame_parse(frames[i]);
-        does = stack_frame_is_in(&f, "torch/utils") && stack_frame_file_ends(&f, "checkpoint.py");
-    }
-    return does;
+    return stack_frame_is_in(f, "torch/utils") && stack_frame_file_ends(f, "checkpoint.py");
 }
 
 /* The call that runs a backward pass: Tensor.backward, torch.autograd.backward and grad, and the engine's. */
@@ -105,12 +100,7 @@ bool stack_loads_file(const struct trace_reader *trace, uint32_t stack)
 {
     const char *const *frames;
     const size_t n = trace_stack(trace, stack, &frames);
-    for (size_t i = 0; i < n; i++) {
-        const struct stack_frame f = stack_frame_parse(frames[i]);
-        if (is_loading_frame(&f))
-            return true;
-    }
-    return false;
+    return stack_frames_any(frames, n, is_loading_frame);
 }
 
 static bool is_closure(const struct stack_frame *f)
@@ -158,7 +148,7 @@ static bool read_stack(struct phases *p, uint32_t stack, const char *const *fram
     const size_t n_code = stack_frames_of_code(frames, n);
     const char *line = stack_frame_of_program(frames, n_code);
     p->of_stack[stack] = (uint8_t)phase_of_frames(frames, n_code);
-    p->is_checkpointing = p->is_checkpointing || goes_through_checkpoint(frames, n_code);
+    p->is_checkpointing = p->is_checkpointing || stack_frames_any(frames, n_code, is_of_checkpoint);
     p->has_python = p->has_python || p->of_stack[stack] != PHASE_BACKWARD;
     p->line_of[stack] = text_table_put(lines, line == NULL ? "" : line, line == NULL ? 0 : strlen(line));
     return p->line_of[stack] != UINT32_MAX;
@@ -217,7 +207,7 @@ struct stretch_pass {
     int       phase;                 /* that goes on; -1: none yet */
 };
 
-static bool starts_add(struct phase_starts *s, uint64_t event)
+bool phase_starts_add(struct phase_starts *s, uint64_t event)
 {
     uint64_t *at = array_grow(s->at, s->n, &s->room, sizeof *at);
     if (at == NULL)
@@ -235,7 +225,7 @@ static bool take_request(struct stretch_pass *s, const struct event *ev, uint64_
         s->now = event;
         if (phase == PHASE_BACKWARD)
             s->last_backward = event;
-        if (!starts_add(&s->p->starts[phase], event) || !starts_add(&s->p->all, event))
+        if (!phase_starts_add(&s->p->starts[phase], event) || !phase_starts_add(&s->p->all, event))
             return false;
     }
     s->births[ev->slot] = (struct birth){ .stretch = s->now, .stack = stack, .is_live = true };
@@ -254,7 +244,7 @@ static bool end_life(struct stretch_pass *s, uint32_t slot, bool is_ended, uint3
     b->is_live = false;
     if (is_ended && has_backward && born == PHASE_OWN)
         s->p->released[s->p->line_of[b->stack]] += freed == PHASE_BACKWARD || freed == PHASE_RECOMPUTE ? 1 : -1;
-    return born != PHASE_FORWARD || is_ended != has_backward || starts_add(&s->p->graphs, b->stretch);
+    return born != PHASE_FORWARD || is_ended != has_backward || phase_starts_add(&s->p->graphs, b->stretch);
 }
 
 static enum err read_chunk(struct stretch_pass *s, const struct event *ev, size_t n, uint64_t first,
@@ -270,7 +260,7 @@ static enum err read_chunk(struct stretch_pass *s, const struct event *ev, size_
         else if (e == ERR_OK && (ev[i].kind == EVENT_FREE || ev[i].kind == EVENT_FREE_REQUESTED))
             has_memory = end_life(s, ev[i].slot, true, sides[i % SIDES].stack);
         else if (e == ERR_OK && ev[i].kind == EVENT_OOM)
-            has_memory = starts_add(&s->p->refusals, first + i);
+            has_memory = phase_starts_add(&s->p->refusals, first + i);
     }
     return e == ERR_OK && !has_memory ? err_no_memory(err) : e;
 }

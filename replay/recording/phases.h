@@ -48,6 +48,9 @@ void phases_close(struct phases *p);
 /* Whether the stack loads a file: torch.load, or safetensors' load_file. */
 bool stack_loads_file(const struct trace_reader *trace, uint32_t stack);
 
+/* Puts one more at the end. False without memory. */
+MUST_USE bool phase_starts_add(struct phase_starts *s, uint64_t event);
+
 /* How many starts are up to `event`; below 0: before all. */
 size_t phase_starts_up_to(const struct phase_starts *s, int64_t event);
 

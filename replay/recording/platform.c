@@ -82,10 +82,10 @@ bool platform_lacks_setting(enum platform p, const char *setting)
 
 bool platform_tells_setting(enum platform p, const char *setting)
 {
-    const size_t n = strcspn(setting, ":");
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        if ((p == PLATFORMS || places[i].platform == p) && strlen(places[i].setting) == n &&
-            strncmp(places[i].setting, setting, n) == 0)
+    if (p != PLATFORMS)
+        return place_of(p, setting) != NULL;
+    for (int any = 0; any < PLATFORMS; any++)
+        if (place_of((enum platform)any, setting) != NULL)
             return true;
     return false;
 }

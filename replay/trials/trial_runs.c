@@ -92,6 +92,17 @@ enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, st
     return e;
 }
 
+enum err trial_run_rewritten(struct trace_reader *trace, const struct rewrite *how, const struct device_ops *ops,
+                             struct trial *trial, const struct replay_config *cfg, struct err_detail *err)
+{
+    struct trace_reader *copy = NULL;
+    enum err e = trace_rewrite(trace, how, &copy, err);
+    if (e == ERR_OK)
+        e = trials_run(copy, ops, trial, 1, cfg, err);
+    trace_close(copy);
+    return e;
+}
+
 enum err trials_run_typed(struct trace_reader *trace, const struct device_config *device, const char *const *policies,
                           struct trial *trials, size_t n, struct err_detail *err)
 {

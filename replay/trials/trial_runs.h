@@ -6,6 +6,7 @@
 #define REPLAY_REPLAY_TRIALS_TRIAL_RUNS_H
 
 #include "replay/engine/engine.h"
+#include "replay/trials/altered_trace.h"
 
 struct trial {
     const struct policy_spec  *spec;     /* borrowed */
@@ -28,8 +29,13 @@ struct trial {
 MUST_USE enum err trials_run(struct trace_reader *trace, const struct device_ops *ops, struct trial *trials, size_t n,
                              const struct replay_config *cfg, struct err_detail *err);
 
-/* The same for policies as they are typed, each on a simulated `device` and to its end: requests that are refused are
- * left out. trials[i] becomes that of policies[i], without its spec. policy_spec_parse's errors, too. */
+/* One trial on a copy of the trace that is rewritten so (altered_trace.h). trace_rewrite's errors, too. */
+MUST_USE enum err trial_run_rewritten(struct trace_reader *trace, const struct rewrite *how,
+                                      const struct device_ops *ops, struct trial *trial,
+                                      const struct replay_config *cfg, struct err_detail *err);
+
+/* The same as trials_run for policies as they are typed, each on a simulated `device` and to its end: requests that are
+ * refused are left out. trials[i] becomes that of policies[i], without its spec. policy_spec_parse's errors, too. */
 MUST_USE enum err trials_run_typed(struct trace_reader *trace, const struct device_config *device,
                                    const char *const *policies, struct trial *trials, size_t n, struct err_detail *err);
 

@@ -22,12 +22,7 @@ static bool is_foreach(const struct trace_reader *trace, uint32_t stack)
 {
     const char *const *frames;
     const size_t n = trace_stack(trace, stack, &frames);
-    for (size_t i = 0; i < n; i++) {
-        const struct stack_frame f = stack_frame_parse(frames[i]);
-        if (is_foreach_frame(&f))
-            return true;
-    }
-    return false;
+    return stack_frames_any(frames, n, is_foreach_frame);
 }
 
 static void take_transients(struct holdings *h, const bool *is_transient, struct foreach_step *out)

@@ -2,8 +2,6 @@
 /* One walk over the events finds what was recorded; the same run without walls, and on a card without end, is tried. */
 #include "replay/why/retry_stalls.h"
 
-#include "replay/trials/altered_trace.h"
-
 /* It matters from so many on, of which a quarter must come in the later half. What leaves an eighth takes them away. */
 enum { TIMES_LEAST = 16, LATER_SHARE = 4, LEFT_SHARE = 8 };
 
@@ -64,13 +62,8 @@ struct stall_run {
 static enum err run_changed(const struct stall_run *r, const struct rewrite *how, struct trial *out,
                             struct err_detail *err)
 {
-    struct trace_reader *copy = NULL;
     *out = (struct trial){ .spec = &r->tune->baseline.spec, .device = r->device->config };
-    enum err e = trace_rewrite(r->trace, how, &copy, err);
-    if (e == ERR_OK)
-        e = trials_run(copy, r->device->ops, out, 1, &r->cfg, err);
-    trace_close(copy);
-    return e;
+    return trial_run_rewritten(r->trace, how, r->device->ops, out, &r->cfg, err);
 }
 
 /* Whether the replay shows it, and in the later half, too. */
@@ -115,8 +108,7 @@ static bool takes_away(const struct retry_stalls *s, uint64_t time_ns)
 static enum err try_walls(const struct stall_run *r, enum walls_kind kind, struct retry_stalls *s,
                           struct err_detail *err)
 {
-    const struct rewrite how = { .rounds = 1, .events = UINT64_MAX, .folds_streams = kind != WALLS_LATE_USES,
-                                 .ends_uses = kind != WALLS_STREAMS };
+    const struct rewrite how = walls_out(kind);
     struct trial trial;
     const enum err e = run_changed(r, &how, &trial, err);
     if (e == ERR_OK && trial.fits && takes_away(s, trial.device_time_ns)) {

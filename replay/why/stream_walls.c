@@ -3,7 +3,6 @@
 #include "replay/why/stream_walls.h"
 
 #include "replay/recording/telling_lines.h"
-#include "replay/trials/altered_trace.h"
 
 #include <stdlib.h>
 
@@ -127,18 +126,21 @@ struct without {
     struct replay_config cfg;
 };
 
+struct rewrite walls_out(enum walls_kind kind)
+{
+    return (struct rewrite){ .rounds = 1, .events = UINT64_MAX, .folds_streams = kind != WALLS_LATE_USES,
+                             .ends_uses = kind != WALLS_STREAMS };
+}
+
 /* Whether all requests are served under the recorded settings if walls of `kind` are out. */
 static enum err try_without(const struct without *w, enum walls_kind kind, struct stream_walls *out,
                             struct err_detail *err)
 {
-    const struct rewrite how = { .rounds = 1, .events = UINT64_MAX, .caught_before = w->cfg.caught_before,
-                                 .folds_streams = kind != WALLS_LATE_USES, .ends_uses = kind != WALLS_STREAMS };
+    struct rewrite how = walls_out(kind);
     struct trial trial = { .spec = &w->tune->baseline.spec, .device = w->device->config };
-    struct trace_reader *copy = NULL;
-    enum err e = trace_rewrite(w->longer, &how, &copy, err);
-    if (e == ERR_OK)
-        e = trials_run(copy, w->device->ops, &trial, 1, &(struct replay_config){ .threads = w->cfg.threads }, err);
-    trace_close(copy);
+    how.caught_before = w->cfg.caught_before;
+    const enum err e = trial_run_rewritten(w->longer, &how, w->device->ops, &trial,
+                                           &(struct replay_config){ .threads = w->cfg.threads }, err);
     if (e == ERR_OK && trial.fits) {
         out->kind = kind;
         out->peak_bytes = trial.peak_reserved_bytes;

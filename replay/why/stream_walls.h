@@ -14,6 +14,7 @@
 
 #include "replay/advise/tune.h"
 #include "replay/recording/holders.h"
+#include "replay/trials/altered_trace.h"
 
 /* What is walled off counts from this share of the card on: 3 percent. */
 enum { WALLS_SHARE = 32 };
@@ -35,6 +36,9 @@ struct stream_walls {
     uint64_t peak_bytes;             /* reserved at most without the walls, as long as it was played */
     struct holders lines;            /* of what is live on the other streams; of late uses, of what waited */
 };
+
+/* The recording, once and whole, without walls of `kind`. */
+struct rewrite walls_out(enum walls_kind kind);
 
 /* `event`: the number of the event that `tune->baseline` refuses. Errors of the parts. Released with
  * stream_walls_close, also on error. */
