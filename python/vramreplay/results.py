@@ -825,6 +825,8 @@ class WhyOptimizerStep(Result):
     bytes: int
     #: without these, and twice the largest of them, the step has room
     fits_by_weight: bool
+    #: the optimizer takes fused=True on a card
+    has_fused: bool
 
 
 @dataclass(frozen=True, repr=False)

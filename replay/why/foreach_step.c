@@ -18,11 +18,17 @@ static bool is_foreach_frame(const struct stack_frame *f)
            !stack_frame_is_named(f, FOREACH_PREFIX "sgd");
 }
 
-static bool is_foreach(const struct trace_reader *trace, uint32_t stack)
+/* Adam and AdamW alone, besides SGD; Adagrad's is for the CPU. The others end in a TypeError. Source: as above. */
+static bool is_fused_frame(const struct stack_frame *f)
+{
+    return stack_frame_is_named(f, FOREACH_PREFIX "adam") || stack_frame_is_named(f, FOREACH_PREFIX "adamw");
+}
+
+static bool has_frame(const struct trace_reader *trace, uint32_t stack, bool (*is)(const struct stack_frame *f))
 {
     const char *const *frames;
     const size_t n = trace_stack(trace, stack, &frames);
-    return stack_frames_any(frames, n, is_foreach_frame);
+    return stack_frames_any(frames, n, is);
 }
 
 static void take_transients(struct holdings *h, const bool *is_transient, struct foreach_step *out)
@@ -45,14 +51,15 @@ enum err foreach_step_find(struct trace_reader *trace, uint64_t refused, uint64_
     uint32_t stack = TRACE_NO_STACK;
     *out = (struct foreach_step){ .bytes = 0 };
     enum err e = trace_stacks_at(trace, &refused, 1, &stack, err);
-    if (e != ERR_OK || !is_foreach(trace, stack))
+    if (e != ERR_OK || !has_frame(trace, stack, is_foreach_frame))
         return e;
     bool *is_transient = calloc((size_t)n_stacks + 1, sizeof *is_transient);
     if (is_transient == NULL)
         return err_no_memory(err);
     for (uint32_t i = 1; i <= n_stacks; i++)
-        is_transient[i] = is_foreach(trace, i);
+        is_transient[i] = has_frame(trace, i, is_foreach_frame);
     out->largest = asked_bytes;
+    out->has_fused = has_frame(trace, stack, is_fused_frame);
     take_transients(h, is_transient, out);
     free(is_transient);
     return ERR_OK;

@@ -22,7 +22,8 @@ static void add_what_lies_twice(struct words *w, const struct why *y)
 static void add_step(struct words *w, const struct why *y)
 {
     if (why_fits_by_weight(y))
-        words_add(w, "Give the optimizer fused=True, or foreach=False. If that is not enough: ");
+        words_add(w, "Give the optimizer %sforeach=False. If that is not enough: ",
+                  y->step.has_fused ? "fused=True, or " : "");
 }
 
 /* The one that `tune` finds: it costs nothing to try. */

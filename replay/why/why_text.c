@@ -552,8 +552,8 @@ static void print_step(FILE *out, const struct why *y)
     if (y->step.bytes == 0)
         return;
     words_add(&w, "- In its step the optimizer held %s that it frees when the step ends: it computes all weights at "
-                  "once (foreach, PyTorch's default). With fused=True it holds none of it, with foreach=False that of "
-                  "one weight.", text_mib(y->step.bytes, a));
+                  "once (foreach, PyTorch's default). With foreach=False it holds that of one weight%s.",
+              text_mib(y->step.bytes, a), y->step.has_fused ? ", with fused=True none of it" : "");
     words_print_screen(out, &w);
 }
 

@@ -112,7 +112,10 @@ expect_status 0 why "$3/tests/dying/recordings/first_optimizer_step.zst" --json 
 has out 'What to do: Give the optimizer fused=True, or foreach=False.'
 has out 'In its step the optimizer held 128.03 MiB that it frees when the step ends'
 has out '512.12 MiB (44%) optimizer state'
-has why.json '"optimizer_step": { "bytes": [0-9]*, "fits_by_weight": true }'
+has why.json '"optimizer_step": { "bytes": [0-9]*, "fits_by_weight": true, "has_fused": true }'
+expect_status 0 why "$3/tests/data/full/nadam.zst"                   # which refuses fused=True with a TypeError
+has out 'What to do: Give the optimizer foreach=False.'
+grep -q fused=True out && fail "NAdam takes no fused=True: $(cat out)"
 expect_status 0 why "$3/tests/dying/recordings/adam_state.zst"
 grep -q 'foreach=False. If' out && fail "a step that does not fit by weights is said to: $(cat out)"
 
