@@ -4,6 +4,7 @@
 
 If the only TRACE is a folder with a truth.json, its complete recordings are taken. Prints lines as bench_engine does.
 """
+import contextlib
 import json
 import os
 import re
@@ -52,9 +53,8 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 database = os.path.join(folder, "results.db")
                 cpu, spared = time_sweep(replay, traces, settings, database)
-                with sqlite3.connect(database) as db:
+                with contextlib.closing(sqlite3.connect(database)) as db:
                     events, runs = db.execute("SELECT sum(trace_events), count(*) FROM runs").fetchone()
-                db.close()
             line = f"sweep,{case} {name}"
             if i == 0:
                 print(f"{line},traces,{len(traces)}\n{line},run_events,{events / runs:.6g}\n"

@@ -5,6 +5,7 @@ A job names the files that it adds and the edits that it makes. An edit is a pat
 takes them, so that it survives changes around it. The pattern must match exactly once, or at least once if the edit
 ends in EVERY.
 """
+import contextlib
 import csv
 import json
 import sqlite3
@@ -60,7 +61,7 @@ def column_works(tree, build):
     with open(work / "a.csv", newline="") as rows:
         assert next(csv.DictReader(rows))["hits"] == str(hits) != "0", "JSON and CSV differ"
     output_of(build / "replay", "sweep", sample, "--policy", "best-fit", "-o", work / "a.db")
-    with sqlite3.connect(work / "a.db") as db:
+    with contextlib.closing(sqlite3.connect(work / "a.db")) as db:
         assert db.execute("SELECT hits FROM runs").fetchall() == [(hits,)], "the database has another figure"
     output_of(build / "tests/engine/test_results_agree")
 

@@ -5,6 +5,7 @@
 doc/security.md says what is promised; here each promise meets a file that was made to break it.
 """
 import base64
+import contextlib
 import glob
 import gzip
 import json
@@ -124,6 +125,12 @@ def database(name, *statements):
     db.close()
 
 
+def asked(name, question):
+    """What a database answers. It is closed before anything else is done with it."""
+    with contextlib.closing(sqlite3.connect(name)) as db:
+        return db.execute(question).fetchall()
+
+
 def databases(replay):
     for kind in ("endless_view", "endless_column"):
         slow_inputs.write(kind, 0, kind + ".db")
@@ -227,13 +234,13 @@ def constraints(replay):
             ("PRIMARY KEY(key, policy)", "ON CONFLICT clause does not match"))):
         name = f"constraint{number}.db"
         constrained(name, clause)
-        before = sqlite3.connect(name).execute("SELECT * FROM runs").fetchall()
+        before = asked(name, "SELECT * FROM runs")
         check(len(before) == 1, f"{name} holds {len(before)} runs")
         expect(replay, 0, "", "report", name, "--md", "o.md")
         for arguments in (["sweep", "a.zst", "--policy", "pow2", "--device", "sim:1GiB", "-o", name],
                           ["merge", "a.db", "-o", name]):
             expect(replay, 2, said, *arguments)
-            check(sqlite3.connect(name).execute("SELECT * FROM runs").fetchall() == before,
+            check(asked(name, "SELECT * FROM runs") == before,
                   f"{clause}: replay {arguments[0]} changed the runs")
 
 
@@ -391,8 +398,8 @@ def locked(replay):
                    "race.db")
         said = said_of(child)
         check(child.returncode == status, f"a merge into what another process made: {child.returncode} {said}")
-        found = sqlite3.connect("race.db").execute("SELECT count(*) FROM runs").fetchone()
-        check(found == (runs,), f"the database holds {found} runs, not {runs}, after a merge meanwhile: {said}")
+        ((found,),) = asked("race.db", "SELECT count(*) FROM runs")
+        check(found == runs, f"the database holds {found} runs, not {runs}, after a merge meanwhile: {said}")
         check(not beginnings("race.db.replay-"), f"merge leaves {beginnings('race.db.')}")
         os.remove("race.db")
 

@@ -19,6 +19,7 @@ command and kind that survived; what it lists already is left out, so a run that
 """
 import base64
 import concurrent.futures
+import contextlib
 import gzip
 import json
 import os
@@ -138,6 +139,14 @@ CARDS = ("replay, a card", "calibrate")
 # What may be wrong in the person's view: an input that cannot be opened or read. The rest is the host's fault.
 PERSONS_FAULT = ("read", "open")
 
+ROWS = "SELECT policy, peak_reserved_bytes, details FROM runs ORDER BY 1"
+
+
+def opened(path):
+    """A database, for a with statement that closes it. sqlite3's own ends a transaction only; what is left open is
+    closed whenever Python collects its cycles, and removes the files beside whatever has that name by then."""
+    return contextlib.closing(sqlite3.connect(path))
+
 
 class Failures:
     def __init__(self, replay, build, source, most=None):
@@ -214,14 +223,11 @@ class Failures:
 
     def check_database(self, what, path, whole, is_done):
         try:
-            db = sqlite3.connect(path)
-            if db.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
-                self.complain(what, "the database is damaged")
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
-                rows = []
-            else:
-                rows = db.execute("SELECT policy, peak_reserved_bytes, details FROM runs ORDER BY 1").fetchall()
-            db.close()
+            with opened(path) as db:
+                if db.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
+                    self.complain(what, "the database is damaged")
+                has_runs = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone()
+                rows = db.execute(ROWS).fetchall() if has_runs else []
         except sqlite3.Error as e:
             self.complain(what, f"the database: {e}")
             return
@@ -301,8 +307,8 @@ class Failures:
             with open(os.path.join(place, output), "rb") as f:
                 whole[output] = f.read()
             if output.endswith(".db"):
-                with sqlite3.connect(os.path.join(place, output)) as db:
-                    rows = db.execute("SELECT policy, peak_reserved_bytes, details FROM runs ORDER BY 1").fetchall()
+                with opened(os.path.join(place, output)) as db:
+                    rows = db.execute(ROWS).fetchall()
         return (whole, rows, kept, set(os.listdir(place)), done.stdout, done.returncode), calls
 
     @staticmethod

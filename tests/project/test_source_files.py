@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""No source has a line of more than 120 columns, and what begins with #! runs by its name. The check finds each that
-breaks this.
+"""No source has a line of more than 120 columns, what begins with #! runs by its name, and no script leaves a database
+open. The check finds each that breaks this.
 
     test_source_files.py PROGRAM BUILD SOURCE
 """
@@ -39,6 +39,15 @@ def long_lines(root, path):
                 yield f"{path}:{number}: {width} columns, more than {COLUMNS}"
 
 
+def left_open(root, path):
+    """A with statement ends a transaction of sqlite3 and leaves the database open, until Python collects its cycles. By
+    then the files beside that name may be another process's, and they are removed."""
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            if line.lstrip().startswith("with sqlite3." + "connect("):
+                yield f"{path}:{number}: leaves the database open; contextlib.closing closes it"
+
+
 def has_interpreter(path):
     with open(path, "rb") as f:
         return f.read(2) == b"#!"
@@ -51,6 +60,7 @@ def complaints(root):
             continue
         if is_source(root, path):
             yield from long_lines(root, path)
+            yield from left_open(root, path)
         if has_interpreter(there) and not os.access(there, os.X_OK):
             yield f"{path}: begins with #! and is not executable"
 
@@ -60,8 +70,11 @@ def find_what_is_wrong():
     long, most = "x" * (COLUMNS + 1), "ü" * COLUMNS + "\n"
     there = {"dev": most, "base/low.c": most + long, "base/low.h": "\t" + "x" * (COLUMNS - 7) + "\n",
              "report/page/page.js": "// " + long, "README.md": long, "build/made.c": long, "dist/made.py": long,
+             "bench/time.py": "if 1:\n    with sqlite3.connect(x) as db:\n",
+             "bench/time2.py": "    with contextlib.closing(sqlite3.connect(x)) as db:\n",
              "tests/run": "#!/bin/sh\n" + long, "tests/data/page.html": long, "report/CMakeLists.txt": long}
     want = ["base/low.c:2: 121 columns, more than 120", "base/low.h:1: 121 columns, more than 120",
+            "bench/time.py:2: leaves the database open; contextlib.closing closes it",
             "report/CMakeLists.txt:1: 121 columns, more than 120", "report/page/page.js:1: 124 columns, more than 120",
             "tests/run:2: 121 columns, more than 120", "tests/run: begins with #! and is not executable"]
     with tempfile.TemporaryDirectory() as root:
