@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Sizes as people write and read them. */
+/* Sizes and times as people write and read them. */
 #include "base/units.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum { TIME_TEXT = 64 };
 
 static const char unit_letters[] = "KMGTPE";
 
@@ -82,4 +85,32 @@ const char *units_format_bytes(uint64_t bytes, char buf[UNITS_TEXT])
         snprintf(buf, UNITS_TEXT, is_whole ? "%.0f %ciB" : "%.2f %ciB", value, unit_letters[power - 1]);
     }
     return buf;
+}
+
+uint64_t units_time_ns(const char *text, size_t n)
+{
+    static const struct { const char *name; uint64_t ns; } units[] = {
+        { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { "min", UINT64_C(60000000000) },
+    };
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strlen(units[i].name) == n && memcmp(units[i].name, text, n) == 0)
+            return units[i].ns;
+    return 0;
+}
+
+bool units_parse_time(const char *text, size_t n, double *ns)
+{
+    static const double most_ns = 9e18;
+    char copy[TIME_TEXT], *unit;             /* strtod wants an end */
+    if (n >= sizeof copy)
+        return false;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    const double number = strtod(copy, &unit);
+    const uint64_t unit_ns = units_time_ns(unit, strlen(unit));
+    const double value = number * (double)unit_ns;
+    if (unit == copy || unit_ns == 0 || !(value >= -most_ns && value <= most_ns))
+        return false;
+    *ns = value;
+    return true;
 }

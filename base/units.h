@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * Byte arithmetic and byte text: sizes that cannot wrap silently, "24GiB" in and "22.50 GiB" out.
+ * Byte arithmetic and text: sizes that cannot wrap silently, "24GiB" and "1.5s" in, "22.50 GiB" out.
  */
 #ifndef REPLAY_BASE_UNITS_H
 #define REPLAY_BASE_UNITS_H
@@ -66,6 +66,13 @@ bool units_parse_number(const char *text, size_t n, uint64_t *out);
  * P..., E..., all powers of 1024, in any case; none: bytes). False, with *out untouched, if a part of the text is left
  * over or the size does not fit 64 bits. */
 bool units_parse_bytes(const char *text, size_t n, uint64_t *out);
+
+/* Nanoseconds of the unit of time text[0, n): ns, us, ms, s or min. 0: it is none of them. */
+uint64_t units_time_ns(const char *text, size_t n);
+
+/* Parses text[0, n) as a time with its unit, such as "1.5s" or "-20ms", of at most 285 years either way: a number of
+ * nanoseconds holds it. False, with *ns untouched, for anything else. */
+bool units_parse_time(const char *text, size_t n, double *ns);
 
 enum { UNITS_TEXT = 24 };
 

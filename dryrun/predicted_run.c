@@ -376,11 +376,12 @@ static enum err take_recordings(struct predicted_run *run, const struct sim_card
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/run.zst", run->folder) >= sizeof path)
         return err_at(err, ERR_IO, 0, run->folder, "the name is too long");
-    bool is_whole = true;
+    struct recording_made made = { .is_whole = true };
     enum err e = recording_import(sim_card_journals(card), path, RECORDING_OF_PREDICT, request->of,
-                                  sim_card_capability(card), NULL, NULL, &is_whole, err);
-    if ((e == ERR_OK || e == ERR_UNSUPPORTED) && !is_whole)
-        return recording_check(is_whole, err);
+                                  sim_card_capability(card), &made, err);
+    recording_made_close(&made);
+    if ((e == ERR_OK || e == ERR_UNSUPPORTED) && !made.is_whole)
+        return recording_check(&made, err);
     if (e == ERR_UNSUPPORTED)
         return ERR_OK;
     if (e == ERR_OK)

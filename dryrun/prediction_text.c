@@ -302,7 +302,7 @@ static void written_file(void *arg, const char *path)
         words_add(w->words, "%s%.200s", w->n == 1 ? "" : ", ", shown);
 }
 
-static void words_add_written(struct words *w, struct prediction *p, const struct report_lines *kept)
+static void words_add_written(struct words *w, const struct prediction *p, const struct report_lines *kept)
 {
     struct words names = { .n = 0 };
     struct written written = { .p = p, .kept = kept, .words = &names };
@@ -713,7 +713,7 @@ static void print_setting(FILE *out, const struct prediction *p)
     fputc('\n', out);
 }
 
-enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files, bool is_wide)
+enum err prediction_print(FILE *out, const struct prediction *p, const struct prediction_files *files, bool is_wide)
 {
     struct words verdict = { .n = 0 }, written = { .n = 0 };
     struct assumptions a;
@@ -770,13 +770,13 @@ static void jax_memory_json(struct json_writer *json, const struct prediction *p
 }
 
 /* False: not all could be listed. */
-static bool put_written(struct json_writer *json, struct prediction *p, const struct report_lines *kept)
+static bool put_written(struct json_writer *json, const struct prediction *p, const struct report_lines *kept)
 {
     struct written written = { .p = p, .kept = kept, .json = json };
     return overlay_each_written(&p->overlay, written_file, &written);
 }
 
-void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files)
+void prediction_write_json(FILE *out, const struct prediction *p, const struct prediction_files *files)
 {
     static const char *const ends[] = { [RUN_ENDED] = "by itself", [RUN_REPEATED] = "steps repeat",
                                         [RUN_TOO_LONG] = "too long", [RUN_INTERRUPTED] = "interrupted" };

@@ -8,10 +8,10 @@
 #include "dryrun/prediction_files.h"
 
 /* The verdict first. is_wide: the table is not cut to the terminal's width. ERR_HOST_NOMEM. */
-MUST_USE enum err prediction_print(FILE *out, struct prediction *p, const struct prediction_files *files,
+MUST_USE enum err prediction_print(FILE *out, const struct prediction *p, const struct prediction_files *files,
                                    bool is_wide);
 
 /* Schema replay-predict/1 (report/SCHEMA.md). */
-void prediction_write_json(FILE *out, struct prediction *p, const struct prediction_files *files);
+void prediction_write_json(FILE *out, const struct prediction *p, const struct prediction_files *files);
 
 #endif

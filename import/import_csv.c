@@ -105,15 +105,11 @@ static int find_role(const char *word, size_t n)
 /* The unit of "unit=us". */
 static enum err read_unit(struct csv_import *c, const char *text, size_t n, struct err_detail *err)
 {
-    static const struct { const char *word; uint64_t ns; } units[] = {
-        { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
-    };
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strlen(units[i].word) == n && strncmp(units[i].word, text, n) == 0) {
-            c->time_unit_ns = units[i].ns;
-            return ERR_OK;
-        }
-    return err_set(err, ERR_USAGE, 0, "--from csv: unit=%.*s: expected ns, us, ms or s", (int)n, text);
+    const uint64_t ns = units_time_ns(text, n);
+    if (ns == 0)
+        return err_set(err, ERR_USAGE, 0, "--from csv: unit=%.*s: expected ns, us, ms, s or min", (int)n, text);
+    c->time_unit_ns = ns;
+    return ERR_OK;
 }
 
 /* MB is 10^6 here: the log is another program's, and says what it means by this item only. */

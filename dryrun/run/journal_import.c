@@ -64,7 +64,7 @@ struct recording {
     size_t n_traces, n_used;         /* pairs of journal and device with calls; journals with calls */
     bool   has_snapshots;
     bool   is_whole;                 /* no call is missing */
-    struct json_writer *json;        /* NULL: not asked for */
+    struct recorded_files *files;    /* that were made */
 };
 
 static bool is_run_sim(const struct recording *r)
@@ -165,8 +165,8 @@ static enum err import_snapshot_device(const struct recording *r, const struct r
         fprintf(stderr, "replay %s: %s: %s requests, process %u, device %u\n", command_of(r), name, kind->owner, j->pid,
                 device);
     if (e == ERR_OK)
-        recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "requests", .process = j->pid,
-                                                            .device = (int)device });
+        return recorded_files_add(r->files, &(struct recorded_file){ .path = name, .holds = "requests",
+                                                                     .process = j->pid, .device = (int)device }, err);
     return e == ERR_USAGE || e == ERR_UNSUPPORTED ? ERR_OK : e;
 }
 
@@ -182,8 +182,8 @@ static enum err import_snapshot(const struct recording *r, const struct recorded
         return e;
     if (is_told(r))
         fprintf(stderr, "replay %s: %s: %s %s\n", command_of(r), name, kind->owner, kind->is_called);
-    recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "snapshot", .process = j->pid,
-                                                        .device = -1 });
+    e = recorded_files_add(r->files, &(struct recorded_file){ .path = name, .holds = "snapshot", .process = j->pid,
+                                                              .device = -1 }, err);
     for (unsigned d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++)
         if (has_calls(j, d))
             e = import_snapshot_device(r, j, d, k, name, err);
@@ -231,10 +231,9 @@ static enum err import_device(const struct recording *r, int i, unsigned device,
         fprintf(stderr, "), device %u: %s requests, %s refused\n", device, text_count(d->requests, requests),
                 text_count(d->ooms, refused));
     }
-    recorded_file_put(r->json, &(struct recorded_file){ .path = name, .holds = "calls", .process = j->pid,
-                                                        .device = (int)device, .is_counted = !is_run_sim(r),
-                                                        .requests = d->requests, .refused = d->ooms });
-    return ERR_OK;
+    return recorded_files_add(r->files, &(struct recorded_file){ .path = name, .holds = "calls", .process = j->pid,
+                                                                 .device = (int)device, .is_counted = !is_run_sim(r),
+                                                                 .requests = d->requests, .refused = d->ooms }, err);
 }
 
 static enum err import_devices(const struct recording *r, int i, struct err_detail *err)
@@ -391,14 +390,19 @@ static void remove_ranks(const struct recording *r)
 
 /* ---- processes ---- */
 
-void recorded_processes_close(struct recorded_processes *p)
+static void recorded_processes_close(struct recorded_processes *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         free(p->at[i].command);
         free(p->at[i].journal);
     }
     free(p->at);
-    *p = (struct recorded_processes){ .n = 0 };
+}
+
+void recording_made_close(struct recording_made *made)
+{
+    recorded_files_close(&made->files);
+    recorded_processes_close(&made->processes);
 }
 
 static enum err take_process(const struct recording *r, int i, struct recorded_process *out, struct err_detail *err)
@@ -458,28 +462,28 @@ static void say_if_nothing_recorded(const struct recording *r)
 }
 
 enum err recording_import(const char *folder, const char *out, enum recording_rules rules, const char *of,
-                          const char *capability, struct json_writer *json, struct recorded_processes *processes,
-                          bool *is_whole, struct err_detail *err)
+                          const char *capability, struct recording_made *made, struct err_detail *err)
 {
-    struct recording r = { .out = out, .of = of, .rules = rules, .capability = capability, .json = json,
+    struct recording r = { .out = out, .of = of, .rules = rules, .capability = capability, .files = &made->files,
                            .is_whole = true };
+    made->is_whole = true;
     enum err e = journal_folder_open(folder, command_of(&r), &r.folder, err);
     if (e != ERR_OK)
         return e;
     r.journals = calloc((size_t)r.folder.n + 1, sizeof *r.journals);
     e = r.journals == NULL ? err_no_memory(err) : import_all(&r, err);
-    if (e == ERR_OK && processes != NULL)
-        e = take_processes(&r, processes, err);
+    if (e == ERR_OK)
+        e = take_processes(&r, &made->processes, err);
     say_unrecorded(&r);
     if (e == ERR_OK)
         say_if_nothing_recorded(&r);
-    *is_whole = r.is_whole && r.folder.unrecorded == 0;
+    made->is_whole = r.is_whole && r.folder.unrecorded == 0;
     journal_folder_close(&r.folder);
     free(r.journals);
     return e;
 }
 
-enum err recording_check(bool is_whole, struct err_detail *err)
+enum err recording_check(const struct recording_made *made, struct err_detail *err)
 {
-    return is_whole ? ERR_OK : err_set(err, ERR_IO, 0, "the recording is not whole: calls are missing, as said above");
+    return made->is_whole ? ERR_OK : err_set(err, ERR_IO, 0, "the recording is not whole: calls are missing, as said above");
 }

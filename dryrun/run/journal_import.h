@@ -10,7 +10,7 @@
 #define REPLAY_DRYRUN_RUN_JOURNAL_IMPORT_H
 
 #include "base/err.h"
-#include "report/text/json_writer.h"
+#include "dryrun/run/recorded_file.h"
 
 /* Where the commands differ.
  *
@@ -43,19 +43,25 @@ struct recorded_processes {
     size_t   n;
     uint64_t unrecorded_calls;           /* of processes that could not make a journal */
 };
-void recorded_processes_close(struct recorded_processes *p);
+
+/* What was made. Zero is valid: nothing. */
+struct recording_made {
+    struct recorded_files     files;     /* in order */
+    struct recorded_processes processes;
+    bool                      is_whole;  /* no call is missing */
+};
+void recording_made_close(struct recording_made *made);
 
 /* Imports the journals and snapshots of a folder. One process on one device gives the trace `out`; several give names
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
  * runs. `of`: which version of the program it is, for what is said; NULL: there is one alone. `capability`: of the
- * simulated card, "8.6"; NULL: the card is a real one. The files become elements of the array that is open in `json`
- * (may be NULL). `processes` (may be NULL): close them, after an error, too. *is_whole: no call is missing.
- * ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO, ERR_HOST_NOMEM; the errors of trace_import. */
+ * simulated card, "8.6"; NULL: the card is a real one. The caller closes *made, after an error, too, which then tells
+ * what was made before. ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO, ERR_HOST_NOMEM; the errors of trace_import. */
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
-                                   const char *of, const char *capability, struct json_writer *json,
-                                   struct recorded_processes *processes, bool *is_whole, struct err_detail *err);
+                                   const char *of, const char *capability, struct recording_made *made,
+                                   struct err_detail *err);
 
 /* ERR_IO for a recording that is not whole: what a command ends with when all that there is has been written. */
-MUST_USE enum err recording_check(bool is_whole, struct err_detail *err);
+MUST_USE enum err recording_check(const struct recording_made *made, struct err_detail *err);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/*
- * A file that a recording made, as the JSON of `record` and `run-sim` names it.
- */
+/* The files that a recording made, as the JSON of `record` and `run-sim` names them. */
 #ifndef REPLAY_DRYRUN_RUN_RECORDED_FILE_H
 #define REPLAY_DRYRUN_RUN_RECORDED_FILE_H
 
+#include "base/err.h"
 #include "report/text/json_writer.h"
 
 struct recorded_file {
-    const char *path;
+    char       *path;
     const char *holds;               /* "calls": of the driver or runtime; "requests": to PyTorch's or JAX's
                                       * allocator; "snapshot": PyTorch's, or JAX's profile */
     unsigned    process;
@@ -17,7 +16,18 @@ struct recorded_file {
     uint64_t    requests, refused;
 };
 
-/* Puts it as an element of an array. Does nothing if `w` is NULL. */
-void recorded_file_put(struct json_writer *w, const struct recorded_file *f);
+/* Zero is valid: none. */
+struct recorded_files {
+    struct recorded_file *at;
+    size_t n, room;
+};
+
+/* Adds a copy, with a path of its own. ERR_HOST_NOMEM. */
+MUST_USE enum err recorded_files_add(struct recorded_files *files, const struct recorded_file *f,
+                                     struct err_detail *err);
+void recorded_files_close(struct recorded_files *files);
+
+/* Its members, into an object that is open. */
+void recorded_file_json(struct json_writer *json, const struct recorded_file *f);
 
 #endif

@@ -561,7 +561,7 @@ static bool see_written(void *arg, const char *path, const struct stat *st)
     return ++w->n_seen < OVERLAY_FILES_MAX;
 }
 
-bool overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg)
+bool overlay_each_written(const struct overlay *o, void (*file)(void *arg, const char *path), void *arg)
 {
     char upper[PATH_MAX];
     struct written_walk w = { .o = o, .file = file, .arg = arg };

@@ -66,7 +66,7 @@ int overlay_enter(void *overlay);
  * the time of the last write of the files in the folders. At most OVERLAY_FILES_MAX files are looked at. Returns false
  * if something could not be read. */
 enum { OVERLAY_FILES_MAX = 200000 };
-bool overlay_each_written(struct overlay *o, void (*file)(void *arg, const char *path), void *arg);
+bool overlay_each_written(const struct overlay *o, void (*file)(void *arg, const char *path), void *arg);
 
 /* Throws away what was written, for a next run; ERR_IO if a store cannot be emptied. */
 MUST_USE enum err overlay_clear(struct overlay *o, struct err_detail *err);

@@ -18,7 +18,11 @@ struct answering {
 
 static enum err open_outputs(struct answering *a, struct err_detail *err)
 {
-    enum err e = cli_open_output(a->options, a->options->json, &a->is_stdout_taken, &a->json, err);
+    enum err e = ERR_OK;
+    if (a->ops->is_beside_program)
+        e = cli_open_json_of_command(a->options, &a->json, err);
+    else if (a->ops->write_json != NULL)
+        e = cli_open_output(a->options, a->options->json, &a->is_stdout_taken, &a->json, err);
     for (size_t i = 0; i < ANSWER_FILES && e == ERR_OK; i++)
         if (a->ops->files[i] != 0) {
             const char *const *path = (const void *)((const char *)a->options + a->ops->files[i]);
@@ -57,7 +61,9 @@ static enum err print(const struct answering *a, struct err_detail *err)
 
 static enum err answer(struct answering *a, struct err_detail *err)
 {
-    enum err e = open_outputs(a, err);
+    enum err e = a->ops->prepare != NULL ? a->ops->prepare(a->session, &a->options, err) : ERR_OK;
+    if (e == ERR_OK)
+        e = open_outputs(a, err);
     if (e == ERR_OK)
         e = a->ops->read(a->session, a->options, err);
     if (e == ERR_OK)
@@ -76,8 +82,8 @@ static enum exit_status end(const struct answering *a, enum err e, const struct 
 enum exit_status answer_run(const struct answer_ops *ops, const struct options *o)
 {
     struct err_detail err = { .text = "" };
-    struct answering a = { .ops = ops, .options = o, .session = calloc(1, ops->session_bytes) };
-    assert(ops->read != NULL && (o->json == NULL || ops->write_json != NULL));
+    struct answering a = { .ops = ops, .options = o, .session = calloc(1, ops->session_bytes + 1) };   /* 0: none */
+    assert(ops->read != NULL);
     const enum err e = a.session == NULL ? err_no_memory(&err)
                                          : answer(&a, &err);
     const enum exit_status status = end(&a, e, &err);

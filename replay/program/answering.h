@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
  * How a command answers: the outputs are opened before the work, so that a name that cannot be written costs no replay;
- * then the files are written; then the text is printed, unless an output is standard output; at last all is closed. A
- * command only says how each step is done.
+ * then the work is done and the files are written; then the text is printed, unless an output is standard output; at
+ * last all is closed. A command only says how each step is done.
  */
 #ifndef REPLAY_REPLAY_PROGRAM_ANSWERING_H
 #define REPLAY_REPLAY_PROGRAM_ANSWERING_H
@@ -23,6 +23,9 @@ enum { ANSWER_FILES = 3 };
 struct answer_ops {
     size_t session_bytes;
     size_t files[ANSWER_FILES];      /* outputs beside --json: the places of their names in struct options; 0: none */
+    bool is_beside_program;          /* standard output is a program's, which the command runs: --json names a file */
+    /* Before the outputs are opened. *o may become other options, which live as long as the session. */
+    enum err (*prepare)(void *session, const struct options **o, struct err_detail *err);
     enum err (*read)(void *session, const struct options *o, struct err_detail *err);
     enum err (*write_json)(const void *session, FILE *out, struct err_detail *err);
     /* If one of `files` is asked for; NULL stands for those that are not. */

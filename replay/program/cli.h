@@ -25,8 +25,9 @@ struct subcommand {
     const char *status_note;         /* a further sentence on exit statuses; NULL for none */
     const struct flag_use *flags;    /* the options it takes */
     size_t      n_inputs_min, n_inputs_max;
-    struct answer_ops answer;        /* how it answers; or */
-    enum exit_status (*run)(const struct options *o);    /* what it does instead; NULL: it answers */
+    struct answer_ops answer;        /* how it answers */
+    /* Another answer, if the options ask for one; NULL, or returns NULL: there is none. */
+    const struct answer_ops *(*instead)(const struct options *o);
 };
 
 #define GROUP(title)

@@ -92,9 +92,7 @@ static enum err calibration_read(void *session, const struct options *o, struct 
     return ERR_OK;
 }
 
-enum exit_status calibrate_main(const struct options *o)
-{
-    static const struct answer_ops ops = { .session_bytes = sizeof(struct calibration_run), .read = calibration_read,
-                                           .write_json = calibration_write_json, .print = calibration_print };
-    return answer_run(&ops, o);
-}
+const struct answer_ops answer_of_calibration = {
+    .session_bytes = sizeof(struct calibration_run), .read = calibration_read, .write_json = calibration_write_json,
+    .print = calibration_print,
+};

@@ -7,6 +7,6 @@
 
 #include "replay/program/cli.h"
 
-enum exit_status calibrate_main(const struct options *o);
+extern const struct answer_ops answer_of_calibration;
 
 #endif

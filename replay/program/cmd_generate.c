@@ -11,6 +11,13 @@
 
 static const char like_prefix[] = "like:";
 
+/* Zero is valid. */
+struct generated {
+    bool            is_fitted, is_on_stdout;
+    uint64_t        stretch;
+    struct likeness likeness;
+};
+
 static enum err generate_to(const char *load, const struct options *o, struct err_detail *err)
 {
     struct trace_writer *w;
@@ -37,48 +44,49 @@ static const char *fitted_file(const char *load)
     return *file == '\0' || strchr(file, ',') != NULL ? NULL : file;
 }
 
-static void print_fit(uint64_t stretch, const struct likeness *l)
+static enum err generate_print(const void *session, struct err_detail *err)
 {
-    if (stretch == 1)
+    (void)err;
+    const struct generated *g = session;
+    if (!g->is_fitted || g->is_on_stdout)
+        return ERR_OK;
+    if (g->stretch == 1)
         printf("No stretch of two or more requests can be drawn anew and keep the peaks: the\n"
                "load has the recording's sizes and lives in their order.\n");
     else
         printf("Drawn anew within stretches of %" PRIu64 " requests: no peak differs by more than\n"
-               "%" PRIu64 ".%" PRIu64 "%% under %zu policies, which rank alike.\n", stretch, l->worst_permille / 10,
-               l->worst_permille % 10, l->n_policies);
+               "%" PRIu64 ".%" PRIu64 "%% under %zu policies, which rank alike.\n", g->stretch, g->likeness.worst_permille / 10,
+               g->likeness.worst_permille % 10, g->likeness.n_policies);
+    return ERR_OK;
 }
 
-static enum err generate_fitted(const char *file, const struct options *o, struct err_detail *err)
+static enum err generate_fitted(struct generated *g, const char *file, const struct options *o,
+                                struct err_detail *err)
 {
     struct trace_reader *recording = NULL, *load = NULL;
-    struct likeness found;
-    uint64_t stretch;
     char text[4096 + 64];
     enum err e = trace_open_any(file, NULL, &(struct import_config){.gpu = -1, .without_stacks = true}, &recording,
                                 err);
     if (e == ERR_OK)
-        e = likeness_fit(recording, file, o->seed, &load, &stretch, &found, err);
+        e = likeness_fit(recording, file, o->seed, &load, &g->stretch, &g->likeness, err);
     if (e == ERR_OK) {
-        snprintf(text, sizeof text, "like:file=%s,stretch=%" PRIu64, file, stretch);
+        snprintf(text, sizeof text, "like:file=%s,stretch=%" PRIu64, file, g->stretch);
         e = generate_to(text, o, err);
     }
-    if (e == ERR_OK && strcmp(o->out, "-") != 0)
-        print_fit(stretch, &found);
+    g->is_fitted = e == ERR_OK;
     trace_close(load);
     trace_close(recording);
     return e;
 }
 
-static enum exit_status generate_main(const struct options *o)
+static enum err generate_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct err_detail err = { .text = "" };
+    struct generated *g = session;
     const char *load = o->inputs[0], *file = fitted_file(load);
-    enum err e = ERR_OK;
     if (o->out == NULL)
-        e = err_set(&err, ERR_USAGE, 0, "generate needs a name for the trace: -o OUT");
-    else
-        e = file != NULL ? generate_fitted(file, o, &err) : generate_to(load, o, &err);
-    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &err);
+        return err_set(err, ERR_USAGE, 0, "generate needs a name for the trace: -o OUT");
+    g->is_on_stdout = strcmp(o->out, "-") == 0;
+    return file != NULL ? generate_fitted(g, file, o, err) : generate_to(load, o, err);
 }
 
 static const struct flag_use generate_flags[] = {
@@ -98,5 +106,5 @@ const struct subcommand cmd_generate = {
     .flags = generate_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = generate_main,
+    .answer = { .session_bytes = sizeof(struct generated), .read = generate_read, .print = generate_print },
 };

@@ -2,25 +2,21 @@
 /* `replay import FILE -o OUT`: any file that we read into a native trace. */
 #include "replay/program/cli.h"
 
-static enum err import_to(const struct options *o, struct err_detail *err)
+static enum err import_read(void *session, const struct options *o, struct err_detail *err)
 {
+    (void)session;
+    if (o->out == NULL)
+        return err_set(err, ERR_USAGE, 0, "import needs a name for the trace: -o OUT");
+    enum err e = cli_check_output(o, o->out, err);
+    if (e != ERR_OK)
+        return e;
     struct progress progress = progress_start("reading", PROGRESS_BYTES);
     struct import_config import = o->import;
     import.progress = progress_report;
     import.progress_arg = &progress;
-    const enum err e = trace_import(o->inputs[0], o->from, &import, o->out, err);
+    e = trace_import(o->inputs[0], o->from, &import, o->out, err);
     progress_clear(&progress);
     return e;
-}
-
-static enum exit_status import_main(const struct options *o)
-{
-    struct err_detail err = { .text = "" };
-    enum err e = o->out != NULL ? cli_check_output(o, o->out, &err)
-                                : err_set(&err, ERR_USAGE, 0, "import needs a name for the trace: -o OUT");
-    if (e == ERR_OK)
-        e = import_to(o, &err);
-    return e == ERR_OK ? STATUS_DONE : cli_fail(e, &err);
 }
 
 static const struct flag_use import_flags[] = {TAKES(OUT), TAKES_INPUT, TAKES(HELP), FLAGS_END};
@@ -32,5 +28,5 @@ const struct subcommand cmd_import = {
     .flags = import_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = import_main,
+    .answer = { .read = import_read },
 };

@@ -7,6 +7,14 @@
 
 #include <inttypes.h>
 
+/* Everything the command holds. Zero is valid: merge_close accepts it. */
+struct merged {
+    const struct options   *options;
+    struct results_db_watch watch;
+    struct results_db      *db;
+    uint64_t                n_runs;
+};
+
 static void print_count(const char *path, uint64_t n, const char *what)
 {
     shown_put(stdout, path);
@@ -18,43 +26,49 @@ static void print_added(const char *input, uint64_t n_runs)
     print_count(input, n_runs, "new runs");
 }
 
-/* The merged database, as it is asked for. */
-static enum err write_merged(const struct options *o, struct result_outputs *to, const struct results_db_watch *watch,
-                             struct err_detail *err)
+static enum err merge_prepare(void *session, const struct options **o, struct err_detail *err)
 {
-    struct results_db *db = NULL;
-    uint64_t n_all = 0;
-    enum err e = results_db_open(o->out, true, watch, &db, err);
-    if (e == ERR_OK && o->is_given[FLAG_PRICE])
-        e = results_db_set_price(db, o->price, err);
-    if (e == ERR_OK)
-        e = results_db_count(db, &n_all, err);
-    if (e == ERR_OK && !to->is_stdout_taken)
-        print_count(o->out, n_all, "runs");
-    if (e == ERR_OK)
-        e = result_outputs_write(to, db, err);
-    results_db_close(db);
-    return e;
+    struct merged *m = session;
+    m->options = *o;
+    m->watch = (struct results_db_watch){ .waits = database_tell_waiting, .interrupted = cli_defer_signals() };
+    return result_outputs_check(*o, err);
 }
 
-static enum exit_status merge_main(const struct options *o)
+static enum err merge_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct err_detail err = { .text = "" };
-    struct result_outputs to = { .json = NULL };
-    const struct results_db_watch watch = { .waits = database_tell_waiting, .interrupted = cli_defer_signals() };
-    enum err e = result_outputs_open(o, &to, &err);
-    const struct merge_files m = { .inputs = o->inputs, .n_inputs = o->n_inputs, .out = o->out, .watch = &watch,
-                                   .added = to.is_stdout_taken ? NULL : print_added };
+    struct merged *m = session;
+    const struct merge_files files = { .inputs = o->inputs, .n_inputs = o->n_inputs, .out = o->out, .watch = &m->watch,
+                                       .added = result_outputs_take_stdout(o) ? NULL : print_added };
+    enum err e = merge_files(&files, err);
     if (e == ERR_OK)
-        e = merge_files(&m, &err);
+        e = results_db_open(o->out, true, &m->watch, &m->db, err);
+    if (e == ERR_OK && o->is_given[FLAG_PRICE])
+        e = results_db_set_price(m->db, o->price, err);
     if (e == ERR_OK)
-        e = write_merged(o, &to, &watch, &err);
-    result_outputs_abandon(&to);
-    if (e == ERR_INTERRUPTED) {
-        fprintf(stderr, "replay: ended by signal %d\n", (int)*watch.interrupted);
-        return (enum exit_status)(128 + *watch.interrupted);
-    }
-    return e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(STATUS_DONE);
+        e = results_db_count(m->db, &m->n_runs, err);
+    return result_outputs_interrupted(e, "", err);
+}
+
+static enum err merge_write_json(const void *session, FILE *out, struct err_detail *err)
+{
+    return results_db_write_json(((const struct merged *)session)->db, out, err);
+}
+
+static enum err merge_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
+{
+    return results_db_write_csv(((struct merged *)session)->db, files[0], err);
+}
+
+static enum err merge_print(const void *session, struct err_detail *err)
+{
+    const struct merged *m = session;
+    print_count(m->options->out, m->n_runs, "runs");
+    return result_outputs_print(m->db, m->options, err);
+}
+
+static void merge_close(void *session)
+{
+    results_db_close(((struct merged *)session)->db);
 }
 
 static const struct flag_use merge_flags[] = {
@@ -71,5 +85,7 @@ const struct subcommand cmd_merge = {
     .flags = merge_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
-    .run = merge_main,
+    .answer = { .session_bytes = sizeof(struct merged), .files = { offsetof(struct options, csv) },
+                .prepare = merge_prepare, .read = merge_read, .write_json = merge_write_json,
+                .write_files = merge_write_files, .print = merge_print, .close = merge_close },
 };

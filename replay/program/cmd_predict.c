@@ -8,14 +8,14 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Everything the command holds. Zero is valid but for the prediction. */
+/* Everything the command holds. Zero is valid: predict_close accepts it. */
 struct predict {
     const struct options *options;
     struct prediction prediction;
-    struct output *json;
-    bool is_stdout_taken;
     char stem[PATH_MAX];             /* of the files that stay: "train.predict" */
     struct prediction_files files;
+    enum err kept;                   /* whether the recording could be kept; else `why_lost` */
+    struct err_detail why_lost;
 };
 
 static struct prediction_request read_request(const struct options *o)
@@ -67,58 +67,55 @@ static enum err predict(struct predict *c, const struct prediction_request *requ
     return e;
 }
 
-static enum err show(struct predict *c, struct err_detail *err)
+static enum err predict_prepare(void *session, const struct options **o, struct err_detail *err)
 {
-    if (c->json != NULL)
-        prediction_write_json(output_file(c->json), &c->prediction, &c->files);
-    const enum err e = c->is_stdout_taken
-                     ? ERR_OK
-                     : cli_printed(prediction_print(stdout, &c->prediction, &c->files, c->options->is_wide), err);
-    return e == ERR_OK ? output_commit(&c->json, err) : e;
+    struct predict *c = session;
+    const struct prediction_request request = read_request(*o);
+    c->options = *o;
+    prediction_choose_stem(&request, (*o)->out, c->stem);
+    return check_place(c, err);
 }
 
-/* An answer is shown also if its recording cannot be kept. */
-static enum err keep_and_show(struct predict *c, struct err_detail *err)
+/* An answer is given also if its recording cannot be kept. */
+static enum err predict_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct err_detail why_lost = { .text = "" };
-    const enum err kept = prediction_keep(&c->prediction, c->stem, &c->files, &why_lost), e = show(c, err);
-    if (e != ERR_OK || kept == ERR_OK)
-        return e;
-    *err = why_lost;
-    return kept;
-}
-
-/* After an interrupt it is the signal's. */
-static enum exit_status answer_status(const struct prediction *p)
-{
-    const enum exit_status status = cli_finish_stdout(prediction_fits(p)       ? STATUS_DONE
-                                                      : prediction_is_open(p) ? STATUS_OPEN
-                                                                              : STATUS_FAILED);
-    return *p->asked.interrupted == 0 ? status : (enum exit_status)(128 + *p->asked.interrupted);
-}
-
-static enum exit_status predict_main(const struct options *o)
-{
-    struct err_detail err = { .text = "" };
-    struct predict *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        return cli_fail(err_no_memory(&err), &err);
+    struct predict *c = session;
     const struct prediction_request request = read_request(o);
-    c->options = o;
-    prediction_choose_stem(&request, o->out, c->stem);
-    enum err e = check_place(c, &err);
+    const enum err e = predict(c, &request, err);
     if (e == ERR_OK)
-        e = cli_open_output(o, o->json, &c->is_stdout_taken, &c->json, &err);
-    if (e == ERR_OK)
-        e = predict(c, &request, &err);
-    if (e == ERR_OK)
-        e = keep_and_show(c, &err);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : answer_status(&c->prediction);
-    output_abandon(c->json);
+        c->kept = prediction_keep(&c->prediction, c->stem, &c->files, &c->why_lost);
+    return e;
+}
+
+static enum err predict_write_json(const void *session, FILE *out, struct err_detail *err)
+{
+    (void)err;
+    const struct predict *c = session;
+    prediction_write_json(out, &c->prediction, &c->files);
+    return ERR_OK;
+}
+
+static enum err predict_print(const void *session, struct err_detail *err)
+{
+    const struct predict *c = session;
+    return cli_printed(prediction_print(stdout, &c->prediction, &c->files, c->options->is_wide), err);
+}
+
+static enum exit_status predict_status(const void *session)
+{
+    const struct predict *c = session;
+    if (c->kept != ERR_OK)
+        return cli_fail(c->kept, &c->why_lost);
+    return prediction_fits(&c->prediction)      ? STATUS_DONE
+           : prediction_is_open(&c->prediction) ? STATUS_OPEN
+                                                : STATUS_FAILED;
+}
+
+static void predict_close(void *session)
+{
+    struct predict *c = session;
     prediction_close(&c->prediction);
     prediction_files_close(&c->files);
-    free(c);
-    return status;
 }
 
 static const struct flag_use predict_flags[] = {
@@ -173,5 +170,7 @@ const struct subcommand cmd_predict = {
     .flags = predict_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
-    .run = predict_main,
+    .answer = { .session_bytes = sizeof(struct predict), .prepare = predict_prepare, .read = predict_read,
+                .write_json = predict_write_json, .print = predict_print, .status = predict_status,
+                .close = predict_close },
 };

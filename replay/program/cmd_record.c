@@ -19,13 +19,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Everything the command holds. Zero is valid: record_close accepts it. */
 struct record_run {
     const struct options *o;
     const char *out;
     char   library[PATH_MAX];        /* that is preloaded */
     char   folder[PATH_MAX];         /* of the journals, absolute: a program may change its directory; "": not made */
     struct sim_card *card;           /* NULL: the program runs on the machine's GPU */
-    bool   is_whole;                 /* no call is missing in the traces */
+    int    status;                   /* of the program */
+    struct recording_made made;
 };
 
 /* The linker splits LD_PRELOAD at spaces and colons. */
@@ -80,43 +82,24 @@ static enum err make_env(const struct record_run *run, struct child_env *env, st
     return e == ERR_OK && o->is_given[FLAG_TORCH_HISTORY] ? put_hook(run, env, err) : e;
 }
 
-static enum err import_files(struct record_run *run, struct json_writer *json, struct recorded_processes *made,
-                             struct err_detail *err)
-{
-    return recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, NULL, json, made,
-                            &run->is_whole, err);
-}
-
-/* Makes the traces; `out`: for the JSON, or NULL. */
-static enum err make_traces(struct record_run *run, int status, FILE *out, struct err_detail *err)
-{
-    struct recorded_processes made = { .n = 0 };
-    enum err e;
-    if (out == NULL)
-        return import_files(run, NULL, NULL, err);
-#define ANSWER_TABLE "answers/record.def"
-#include "answers/as_json.def"
-    recorded_processes_close(&made);
-    return e;
-}
-
 /* Runs the program and makes the traces. */
-static enum err record(struct record_run *run, FILE *json, int *status, struct err_detail *err)
+static enum err record(struct record_run *run, struct err_detail *err)
 {
     struct child_env env = { .n = 0 };
     struct following *following = NULL;
     bool is_complete;
     enum err e = make_env(run, &env, err);
     if (e == ERR_OK)
-        e = followed_child_run(run->o->inputs, &env, false, run->folder, "record", &following, status, err);
+        e = followed_child_run(run->o->inputs, &env, false, run->folder, "record", &following, &run->status,
+                               err);
     child_env_close(&env);
     if (e == ERR_OK && run->card != NULL) {
         e = sim_card_read(run->card, &is_complete, err);
         if (e == ERR_OK)
-            sim_card_print(run->card, *status);
+            sim_card_print(run->card, run->status);
     }
     if (e == ERR_OK)
-        e = make_traces(run, *status, json, err);
+        e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, NULL, &run->made, err);
     following_end(following, e == ERR_OK);
     return e;
 }
@@ -127,6 +110,15 @@ static enum err open_card(struct record_run *run, struct err_detail *err)
     const enum err e = recorded_program_card(run->o, "record", &request, err);
     request.is_recorded = true;
     return e == ERR_OK ? sim_card_open(&request, temporary_place(), &run->card, err) : e;
+}
+
+static enum err record_prepare(void *session, const struct options **o, struct err_detail *err)
+{
+    struct record_run *run = session;
+    run->o = *o;
+    recorded_program_outlast_pipes();
+    const enum err e = recorded_program_out(*o, "record", &run->out, err);
+    return e == ERR_OK && run->out == NULL ? err_set(err, ERR_USAGE, 0, "record needs a name for the trace: -o OUT") : e;
 }
 
 static enum err prepare(struct record_run *run, struct err_detail *err)
@@ -144,31 +136,38 @@ static enum err prepare(struct record_run *run, struct err_detail *err)
     return e == ERR_OK ? make_folder(run, err) : e;
 }
 
-static enum exit_status record_main(const struct options *o)
+static enum err record_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct err_detail err = { .text = "" };
-    struct record_run run = { .o = o };
-    struct output *json = NULL;
-    int status = 0;
-    recorded_program_outlast_pipes();
-    enum err e = recorded_program_out(o, "record", &run.out, &err);
-    if (e == ERR_OK && run.out == NULL)
-        e = err_set(&err, ERR_USAGE, 0, "record needs a name for the trace: -o OUT");
-    if (e == ERR_OK)
-        e = cli_open_json_of_command(o, &json, &err);
-    if (e == ERR_OK)
-        e = prepare(&run, &err);
-    if (e == ERR_OK)
-        e = record(&run, json == NULL ? NULL : output_file(json), &status, &err);
-    if (e == ERR_OK)
-        e = output_commit(&json, &err);
-    if (e == ERR_OK)
-        e = recording_check(run.is_whole, &err);
-    output_abandon(json);
-    sim_card_close(run.card, false);
-    if (run.folder[0] != '\0')
-        journal_folder_end(run.folder, "record");
-    return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)status;
+    (void)o;
+    const enum err e = prepare(session, err);
+    return e == ERR_OK ? record(session, err) : e;
+}
+
+static enum err record_write_json(const void *session, FILE *out, struct err_detail *err)
+{
+    (void)err;
+    const struct record_run *run = session;
+    const struct recording_made *made = &run->made;
+#define ANSWER_TABLE "answers/record.def"
+#include "answers/as_json.def"
+    return ERR_OK;
+}
+
+static enum exit_status record_status(const void *session)
+{
+    const struct record_run *run = session;
+    struct err_detail err;
+    const enum err e = recording_check(&run->made, &err);
+    return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)run->status;
+}
+
+static void record_close(void *session)
+{
+    struct record_run *run = session;
+    recording_made_close(&run->made);
+    sim_card_close(run->card, false);
+    if (run->folder[0] != '\0')
+        journal_folder_end(run->folder, "record");
 }
 
 static const struct flag_use record_flags[] = {
@@ -185,5 +184,7 @@ const struct subcommand cmd_record = {
     .flags = record_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
-    .run = record_main,
+    .answer = { .session_bytes = sizeof(struct record_run), .is_beside_program = true, .prepare = record_prepare,
+                .read = record_read, .write_json = record_write_json, .status = record_status,
+                .close = record_close },
 };

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 enum { SAMPLES_BY_DEFAULT = 1000 };
+enum { TO_CSV, TO_SAMPLES, TO_PERFETTO };    /* the outputs beside JSON */
 
 const char *const default_policies[N_DEFAULT_POLICIES] = {
     "best-fit", "expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4",
@@ -27,7 +28,7 @@ const char *const default_policies[N_DEFAULT_POLICIES] = {
 
 enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
 
-/* Everything a run holds. Zero is valid: session_close accepts it. Arrays of n hold one element for each lane, all
+/* Everything a run holds. Zero is valid: replay_close accepts it. Arrays of n hold one element for each lane, all
  * policies of the first device first: lane = device * n_policies + policy. */
 struct session {
     const struct options *options;
@@ -48,16 +49,11 @@ struct session {
     char                 headlines[ALL_HEADLINES];
     uint64_t             explain_event;
     const volatile sig_atomic_t *interrupted;            /* NULL: a signal ends the program at once */
-    struct output       *json, *csv, *samples, *perfetto;
-    bool                 is_stdout_taken;
 };
 
-static void session_close(struct session *s)
+static void replay_close(void *session)
 {
-    output_abandon(s->json);
-    output_abandon(s->csv);
-    output_abandon(s->samples);
-    output_abandon(s->perfetto);
+    struct session *s = session;
     result_close(&s->report);
     device_runs_close(&s->on);
     for (size_t i = 0; i < s->n; i++) {
@@ -163,35 +159,19 @@ static enum err session_choose_devices(struct session *s, struct err_detail *err
     return ERR_OK;
 }
 
-/* Outputs are opened before the replay, so that a name that cannot be written fails at once. */
-static enum err session_open_outputs(struct session *s, struct err_detail *err)
-{
-    const struct options *o = s->options;
-    enum err e = cli_open_output(o, o->json, &s->is_stdout_taken, &s->json, err);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->csv, &s->is_stdout_taken, &s->csv, err);
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->samples, &s->is_stdout_taken, &s->samples, err);
-    if (e == ERR_OK && o->perfetto != NULL && o->audit)
-        e = err_set(err, ERR_USAGE, 0, "--perfetto and --audit exclude each other: both listen to the device");
-    if (e == ERR_OK)
-        e = cli_open_output(o, o->perfetto, &s->is_stdout_taken, &s->perfetto, err);
-    return e;
-}
-
 /* Called when a lane was opened: attaches the samples, the explanation and the timeline. */
 static enum err session_opened(void *session, size_t lane, const struct replay_config *cfg, struct err_detail *err)
 {
     struct session *s = session;
     char name[DEVICE_TEXT + 256];
     assert(lane < s->n && s->n == s->n_policies * s->n_devices);
-    if (s->samples != NULL) {
+    if (s->options->samples != NULL) {
         s->lanes[lane].sample = sample_series_add;
         s->lanes[lane].sample_arg = &s->series[lane];
     }
     s->explain[lane].event = s->explain_event;
     s->lanes[lane].explain = &s->explain[lane];
-    if (s->perfetto == NULL)
+    if (s->options->perfetto == NULL)
         return ERR_OK;
     snprintf(name, sizeof name, "%.250s on %s", s->specs[lane % s->n_policies].typed,
              s->devices[lane / s->n_policies].typed);
@@ -324,20 +304,19 @@ static const char *label_text(const void *trace, uint32_t label)
     return trace_label(trace, label);
 }
 
-static void session_write_samples(const struct session *s)
+static void session_write_samples(const struct session *s, FILE *out)
 {
     const struct trace_labels labels = { .text = label_text, .arg = s->trace };
-    FILE *out = output_file(s->samples);
     sample_series_write_header(out);
     for (size_t i = 0; i < s->n; i++)
         sample_series_write(out, &s->series[i], s->runs[i].label, &s->lanes[i].meter.at_peak_sample, &labels);
 }
 
-static enum err session_write_timelines(struct session *s, struct err_detail *err)
+static enum err session_write_timelines(struct session *s, FILE *out, struct err_detail *err)
 {
     for (size_t i = 0; i < s->n; i++)
         perfetto_finish(&s->timelines[i], &s->lanes[i]);
-    return perfetto_write(output_file(s->perfetto), s->timelines, s->n, s->trace, s->options->inputs[0], err);
+    return perfetto_write(out, s->timelines, s->n, s->trace, s->options->inputs[0], err);
 }
 
 /* The answer stands first, and again at the end where it has scrolled away. */
@@ -351,75 +330,76 @@ static enum err print_report(const struct session *s, struct err_detail *err)
     return e == ERR_OK ? ERR_OK : err_set(err, e, 0, "no memory for the answer in words");
 }
 
-static enum err session_write(struct session *s, struct err_detail *err)
+static enum err replay_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    if (s->json != NULL)
-        report_json(output_file(s->json), &s->report);
-    if (s->csv != NULL)
-        report_csv(output_file(s->csv), &s->report);
-    if (s->samples != NULL)
-        session_write_samples(s);
-    enum err e = output_commit(&s->json, err);
-    if (e == ERR_OK)
-        e = output_commit(&s->csv, err);
-    if (e == ERR_OK)
-        e = output_commit(&s->samples, err);
-    if (e == ERR_OK && s->perfetto != NULL)
-        e = session_write_timelines(s, err);
-    if (e == ERR_OK)
-        e = output_commit(&s->perfetto, err);
-    if (e == ERR_OK && !s->is_stdout_taken) {
-        coverage_print(stdout, &s->coverage);
-        e = print_report(s, err);
-    }
-    return e;
+    (void)err;
+    const struct session *s = session;
+    report_json(out, &s->report);
+    return ERR_OK;
+}
+
+static enum err replay_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
+{
+    struct session *s = session;
+    if (files[TO_CSV] != NULL)
+        report_csv(files[TO_CSV], &s->report);
+    if (files[TO_SAMPLES] != NULL)
+        session_write_samples(s, files[TO_SAMPLES]);
+    return files[TO_PERFETTO] != NULL ? session_write_timelines(s, files[TO_PERFETTO], err) : ERR_OK;
+}
+
+static enum err replay_print(const void *session, struct err_detail *err)
+{
+    const struct session *s = session;
+    coverage_print(stdout, &s->coverage);
+    return print_report(s, err);
 }
 
 /* The worst status of all lanes. */
-static enum exit_status session_status(const struct session *s)
+static enum exit_status replay_status(const void *session)
 {
+    const struct session *s = session;
     enum exit_status worst = STATUS_DONE;
     for (size_t i = 0; i < s->n; i++) {
         const enum exit_status status = exit_status_of_run(s->lanes[i].outcome);
         worst = status > worst ? status : worst;
     }
-    if (s->interrupted != NULL && *s->interrupted != 0) {
+    if (s->interrupted != NULL && *s->interrupted != 0)
         fprintf(stderr, "replay: ended by signal %d; all memory of the card was given back\n", (int)*s->interrupted);
-        return (enum exit_status)(128 + *s->interrupted);
-    }
     return worst == STATUS_DONE && !device_runs_agree(&s->on) ? STATUS_FAILED : worst;
 }
 
-static enum exit_status replay_main(const struct options *o)
+/* What can be said without the trace is said before an output is opened. */
+static enum err replay_prepare(void *session, const struct options **o, struct err_detail *err)
 {
-    struct session s = { .options = o };
-    struct err_detail err = { .text = "" };
-    if (o->calibrate)
-        return calibrate_main(o);
-    if (o->share != NULL)
-        return shared_main(o);
-    if (o->n_inputs == 1 && ranks_are_asked_for(o))
-        return ranks_main(o);
-    enum err e = session_parse_policies(&s, &err);
+    struct session *s = session;
+    s->options = *o;
+    if ((*o)->perfetto != NULL && (*o)->audit)
+        return err_set(err, ERR_USAGE, 0, "--perfetto and --audit exclude each other: both listen to the device");
+    return session_parse_policies(s, err);
+}
+
+static enum err replay_read(void *session, const struct options *o, struct err_detail *err)
+{
+    struct session *s = session;
+    enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK)
-        e = session_open_outputs(&s, &err);
+        e = session_add_recorded(s, err);
     if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &s.trace, &err);
+        e = session_make_room(s, err);
     if (e == ERR_OK)
-        e = session_add_recorded(&s, &err);
+        e = session_choose_devices(s, err);
     if (e == ERR_OK)
-        e = session_make_room(&s, &err);
-    if (e == ERR_OK)
-        e = session_choose_devices(&s, &err);
-    if (e == ERR_OK)
-        e = session_prepare_lanes(&s, &err);
-    if (e == ERR_OK)
-        e = session_run(&s, &err);
-    if (e == ERR_OK)
-        e = session_write(&s, &err);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(session_status(&s));
-    session_close(&s);
-    return status;
+        e = session_prepare_lanes(s, err);
+    return e == ERR_OK ? session_run(s, err) : e;
+}
+
+static const struct answer_ops *replay_instead(const struct options *o)
+{
+    return o->calibrate                                   ? &answer_of_calibration
+           : o->share != NULL                             ? &answer_of_shared
+           : o->n_inputs == 1 && ranks_are_asked_for(o) ? &answer_of_ranks
+                                                          : NULL;
 }
 
 static const struct flag_use replay_flags[] = {
@@ -454,5 +434,11 @@ const struct subcommand cmd_replay = {
     .flags = replay_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = replay_main,
+    .answer = { .session_bytes = sizeof(struct session),
+                .files = { [TO_CSV] = offsetof(struct options, csv), [TO_SAMPLES] = offsetof(struct options, samples),
+                           [TO_PERFETTO] = offsetof(struct options, perfetto) },
+                .prepare = replay_prepare, .read = replay_read, .write_json = replay_write_json,
+                .write_files = replay_write_files, .print = replay_print, .status = replay_status,
+                .close = replay_close },
+    .instead = replay_instead,
 };

@@ -12,23 +12,20 @@
 #include <string.h>
 
 enum { RUNS_NAMED = 8 };
+enum { TO_HTML, TO_MD, TO_CSV };      /* the outputs */
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: report_close accepts it. */
 struct report_session {
     const struct options *options;
     struct run_condition  conditions[FAIL_IF_MAX];
     struct page_runs      runs;
     const char          **traces;    /* the inputs that are no results */
     size_t                n_traces;
-    struct output        *html, *md, *csv;
-    bool                  is_stdout_taken;
 };
 
-static void session_close(struct report_session *s)
+static void report_close(void *session)
 {
-    output_abandon(s->html);
-    output_abandon(s->md);
-    output_abandon(s->csv);
+    struct report_session *s = session;
     report_answer_close(&s->runs.page.answer);
     page_runs_close(&s->runs);
     free(s->traces);
@@ -53,7 +50,7 @@ static enum err add_default_policies(struct report_session *s, struct err_detail
     const char *policies[N_DEFAULT_POLICIES + 1];
     memcpy(policies, default_policies, sizeof default_policies);
     char *recorded = NULL;
-    enum err e = s->html == NULL || s->n_traces != 1 ? ERR_OK
+    enum err e = s->options->html == NULL || s->n_traces != 1 ? ERR_OK
         : report_recorded_setting(s->traces[0], s->options, default_policies, N_DEFAULT_POLICIES, &recorded);
     if (e != ERR_OK)
         return err_no_memory(err);
@@ -95,23 +92,12 @@ static enum err read_sources(struct report_session *s, struct err_detail *err)
 
 /* ---- outputs ---- */
 
-static enum err open_outputs(struct report_session *s, struct err_detail *err)
-{
-    const struct options *o = s->options;
-    const struct { const char *path; struct output **out; } all[] = {
-        { o->html, &s->html }, { o->md, &s->md }, { o->csv, &s->csv },
-    };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && e == ERR_OK; i++)
-        e = cli_open_output(o, all[i].path, &s->is_stdout_taken, all[i].out, err);
-    return e;
-}
-
 /* Only a page shows runs in detail, and the answer. */
 static enum err draw(struct report_session *s, struct err_detail *err)
 {
-    const enum err e = page_runs_draw(&s->runs, s->html != NULL, err);
-    if (e != ERR_OK || s->html == NULL)
+    const bool is_page = s->options->html != NULL;
+    const enum err e = page_runs_draw(&s->runs, is_page, err);
+    if (e != ERR_OK || !is_page)
         return e;
     struct progress progress = progress_start("asking why and which card", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
@@ -121,26 +107,29 @@ static enum err draw(struct report_session *s, struct err_detail *err)
     return answered;
 }
 
-static enum err write_outputs(struct report_session *s, struct err_detail *err)
+static enum err report_write(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
-    if (s->html != NULL)
-        page_write_html(output_file(s->html), &s->runs.page);
+    (void)err;
+    const struct report_session *s = session;
+    if (files[TO_HTML] != NULL)
+        page_write_html(files[TO_HTML], &s->runs.page);
     const struct page without_drawings = { .verdict = &s->runs.verdict, .copies = &s->runs.copies,
                                            .notes = s->runs.page.notes, .n_notes = s->runs.n_notes };
-    if (s->md != NULL)
-        page_write_markdown(output_file(s->md), &without_drawings);
-    if (s->csv != NULL) {
-        run_table_write_csv(output_file(s->csv), &s->runs.table);
-        run_table_write_csv_rows(output_file(s->csv), &s->runs.copies.runs);
+    if (files[TO_MD] != NULL)
+        page_write_markdown(files[TO_MD], &without_drawings);
+    if (files[TO_CSV] != NULL) {
+        run_table_write_csv(files[TO_CSV], &s->runs.table);
+        run_table_write_csv_rows(files[TO_CSV], &s->runs.copies.runs);
     }
-    enum err e = output_commit(&s->html, err);
-    if (e == ERR_OK)
-        e = output_commit(&s->md, err);
-    if (e == ERR_OK)
-        e = output_commit(&s->csv, err);
-    if (e == ERR_OK && !s->is_stdout_taken)
-        page_write_words(stdout, &s->runs.page);
-    return e;
+    return ERR_OK;
+}
+
+static enum err report_print(const void *session, struct err_detail *err)
+{
+    (void)err;
+    const struct report_session *s = session;
+    page_write_words(stdout, &s->runs.page);
+    return ERR_OK;
 }
 
 /* ---- conditions ---- */
@@ -180,9 +169,12 @@ static bool asks_for_nothing(const struct report_session *s, size_t i)
 }
 
 /* A source that could not be read cannot trigger --fail-if; do not report success either. */
-static enum exit_status report_status(const struct report_session *s, bool is_failed)
+static enum exit_status report_status(const void *session)
 {
-    bool is_void = false;
+    const struct report_session *s = session;
+    bool is_failed = false, is_void = false;
+    for (size_t i = 0; i < s->options->n_fail_if; i++)
+        is_failed |= report_condition(s, i);
     for (size_t i = 0; i < s->options->n_fail_if; i++)
         is_void |= asks_for_nothing(s, i);
     if (s->runs.n_left_out == 0)
@@ -192,28 +184,16 @@ static enum exit_status report_status(const struct report_session *s, bool is_fa
     return STATUS_USAGE;
 }
 
-static enum exit_status report_main(const struct options *o)
+static enum err report_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct report_session s = { .options = o };
-    struct err_detail err = { .text = "" };
+    struct report_session *s = session;
     enum err e = ERR_OK;
-    bool is_failed = false;
+    s->options = o;
     for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
-        e = run_condition_parse(o->fail_if[i], &s.conditions[i], &err);
+        e = run_condition_parse(o->fail_if[i], &s->conditions[i], err);
     if (e == ERR_OK)
-        e = open_outputs(&s, &err);
-    if (e == ERR_OK)
-        e = read_sources(&s, &err);
-    if (e == ERR_OK)
-        e = draw(&s, &err);
-    if (e == ERR_OK)
-        e = write_outputs(&s, &err);
-    for (size_t i = 0; i < o->n_fail_if && e == ERR_OK; i++)
-        is_failed |= report_condition(&s, i);
-    const enum exit_status status =
-        e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(report_status(&s, is_failed));
-    session_close(&s);
-    return status;
+        e = read_sources(s, err);
+    return e == ERR_OK ? draw(s, err) : e;
 }
 
 static const struct flag_use report_flags[] = {
@@ -246,5 +226,9 @@ const struct subcommand cmd_report = {
     .flags = report_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
-    .run = report_main,
+    .answer = { .session_bytes = sizeof(struct report_session),
+                .files = { [TO_HTML] = offsetof(struct options, html), [TO_MD] = offsetof(struct options, md),
+                           [TO_CSV] = offsetof(struct options, csv) },
+                .read = report_read, .write_files = report_write, .print = report_print, .status = report_status,
+                .close = report_close },
 };

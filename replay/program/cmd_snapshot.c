@@ -10,18 +10,16 @@
 
 #include <stdlib.h>
 
-/* Everything the command holds. Zero is valid: session_close accepts it. */
+/* Everything the command holds. Zero is valid: snapshot_close accepts it. */
 struct snapshot_session {
     struct trace_reader *trace;
     struct single_run    run;
     struct snapshot_export export;
-    struct output       *out;
-    bool                 is_stdout_taken;
 };
 
-static void session_close(struct snapshot_session *s)
+static void snapshot_close(void *session)
 {
-    output_abandon(s->out);
+    struct snapshot_session *s = session;
     single_run_close(&s->run);
     snapshot_export_close(&s->export);
     trace_close(s->trace);
@@ -34,9 +32,7 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
         return err_set(err, ERR_USAGE, 0, "--policy is given twice: a snapshot shows one run");
     if (o->out == NULL)
         return err_set(err, ERR_USAGE, 0, "snapshot needs a name for its output: -o snapshot.pickle");
-    enum err e = cli_open_output(o, o->out, &s->is_stdout_taken, &s->out, err);
-    if (e == ERR_OK)
-        e = cli_open_trace(o, 0, &s->trace, err);
+    enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK && o->is_given[FLAG_AT])
         e = explain_run_find(s->trace, o->at, &event, err);
     if (e == ERR_OK)
@@ -49,8 +45,9 @@ static enum err session_open(struct snapshot_session *s, const struct options *o
 }
 
 /* The first refusal goes to stderr, with the message that the program would have seen. */
-static enum exit_status session_end(struct snapshot_session *s)
+static enum exit_status snapshot_status(const void *session)
 {
+    const struct snapshot_session *s = session;
     const struct lane *l = &s->run.lane;
     int64_t event;
     char where[TEXT_NUMBER];
@@ -63,20 +60,17 @@ static enum exit_status session_end(struct snapshot_session *s)
     return STATUS_FAILED;
 }
 
-static enum exit_status snapshot_main(const struct options *o)
+static enum err snapshot_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct snapshot_session s = { .trace = NULL };
-    struct err_detail err = { .text = "" };
-    enum err e = session_open(&s, o, &err);
-    if (e == ERR_OK)
-        e = cli_replay(o, &s.run, &err);
-    if (e == ERR_OK)
-        e = snapshot_export_write(&s.export, &s.run.lane, s.trace, output_file(s.out), &err);
-    if (e == ERR_OK)
-        e = output_commit(&s.out, &err);
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : session_end(&s);
-    session_close(&s);
-    return status;
+    struct snapshot_session *s = session;
+    const enum err e = session_open(s, o, err);
+    return e == ERR_OK ? cli_replay(o, &s->run, err) : e;
+}
+
+static enum err snapshot_write(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
+{
+    struct snapshot_session *s = session;
+    return snapshot_export_write(&s->export, &s->run.lane, s->trace, files[0], err);
 }
 
 static const struct flag_use snapshot_flags[] = {
@@ -102,5 +96,7 @@ const struct subcommand cmd_snapshot = {
     .flags = snapshot_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = snapshot_main,
+    .answer = { .session_bytes = sizeof(struct snapshot_session), .files = { offsetof(struct options, out) },
+                .read = snapshot_read, .write_files = snapshot_write, .status = snapshot_status,
+                .close = snapshot_close },
 };

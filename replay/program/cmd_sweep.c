@@ -11,6 +11,34 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { SENTENCE = 120 };
+
+#define TAKES_SWEEP                                                                                               \
+    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times (default: "            \
+                     DEFAULT_POLICIES ")"),                                                                       \
+    TAKES_AS(DEVICES, "a simulated card, such as 24GiB or h100-80g; braces stand for several; may be given "      \
+                      "several times (default: the "                                                              \
+                     "recorded card, or the smallest named one that holds the recorded run)"),                    \
+    TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
+    TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(COPIES), TAKES(SHARD), TAKES(RESUME)
+
+static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(WIDE), TAKES(QUIET), TAKES(SHOW_JOB), TAKES(HELP),
+                                               FLAGS_END};
+static const struct flag_use job_flags[] = {TAKES_SWEEP, FLAGS_END};
+
+/* Everything the command holds. Zero is valid: sweep_end accepts it. */
+struct sweep_session {
+    const struct options *options;
+    struct job     job;              /* the options, if they are in a file */
+    struct options no_outputs;       /* the options of a rank that writes nothing */
+    struct ranks   ranks;
+    struct sweep   sweep;
+    struct sweep_request asked;
+    bool           has_ranks, is_begun;
+    enum err       unfit;            /* why this rank, not the first, cannot begin: the first one says it */
+    struct err_detail why_unfit;
+};
+
 static void print_counts(const struct sweep *s)
 {
     struct words w = { .n = 0 };
@@ -36,54 +64,14 @@ static void print_next(const char *database)
     words_print(stdout, &w, 0, 2);
 }
 
-static enum exit_status sweep_status(const struct sweep *s)
+static enum exit_status sweep_status(const void *session)
 {
+    const struct sweep *s = &((const struct sweep_session *)session)->sweep;
     if (s->host_error != ERR_OK)
         return STATUS_OURS;
     if (s->n_left_out > 0)
         return s->n_finished + s->n_done_before > 0 ? STATUS_PART : STATUS_USAGE;
     return s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
-}
-
-/* Replays the runs that are not stored yet, in this process or in all ranks, and writes the results. */
-static enum err sweep_and_write(struct sweep *s, const struct options *o, const struct ranks *ranks,
-                                struct result_outputs *to, struct err_detail *err)
-{
-    const bool is_resumed = o->is_given[FLAG_RESUME];
-    struct sweep_progress progress;
-    sweep_progress_begin(s, &progress);
-    s->watch = &database_watch;
-    const enum err e = ranks->n > 1 ? sweep_deal(s, o->out, is_resumed, ranks, err)
-                                    : sweep_run(s, o->out, is_resumed, err);
-    sweep_progress_end(&progress);
-    if (e != ERR_OK)
-        return e;
-    if (!to->is_stdout_taken)
-        print_counts(s);
-    const enum err written = result_outputs_write(to, s->db, err);
-    if (written == ERR_OK && !to->is_stdout_taken && !to->is_quiet)
-        print_next(o->out);
-    return written;
-}
-
-/* After a signal: every stored run is complete. */
-static enum exit_status sweep_interrupted(const struct sweep *s)
-{
-    fprintf(stderr, "replay: ended by signal %d: %" PRIu64 " of %" PRIu64 " runs stored; the same command goes on\n",
-            (int)*s->interrupted, s->n_done_before + s->n_finished, sweep_count_runs(s));
-    return (enum exit_status)(128 + *s->interrupted);
-}
-
-/* Rank 0 says why, and ends the other ranks. */
-static enum exit_status sweep_cannot_begin(const struct ranks *ranks, enum err e, const struct err_detail *err)
-{
-    struct sweep nothing = { .db = NULL };
-    if (ranks->rank > 0) {
-        sweep_serve(&nothing, ranks, e, err);
-        return STATUS_DONE;
-    }
-    sweep_dismiss(ranks);
-    return cli_fail(e, err);
 }
 
 static enum err request_of(const struct options *o, struct sweep_request *out, struct err_detail *err)
@@ -99,49 +87,6 @@ static enum err request_of(const struct options *o, struct sweep_request *out, s
     };
     return o->copies != NULL ? sweep_copies_parse(o->copies, &out->copies, err) : ERR_OK;
 }
-
-static enum exit_status sweep_options(const struct options *o, const struct ranks *ranks)
-{
-    struct err_detail err = { .text = "" };
-    struct sweep s = { .db = NULL };
-    struct result_outputs to = { .json = NULL };
-    enum exit_status status = STATUS_DONE;
-    /* under mpirun, mpirun ends the ranks */
-    const volatile sig_atomic_t *interrupted = ranks->n == 1 ? cli_defer_signals() : NULL;
-    struct sweep_request asked;
-    enum err e = request_of(o, &asked, &err);
-    if (e == ERR_OK)
-        e = sweep_open(&asked, &s, &err);
-    if (e == ERR_OK && ranks->rank == 0)
-        e = result_outputs_open(o, &to, &err);
-    if (e != ERR_OK) {
-        status = sweep_cannot_begin(ranks, e, &err);
-    } else if (ranks->rank > 0) {
-        sweep_serve(&s, ranks, e, &err);
-    } else {
-        s.interrupted = interrupted;
-        e = sweep_and_write(&s, o, ranks, &to, &err);
-        status = e == ERR_INTERRUPTED ? sweep_interrupted(&s)
-                 : e != ERR_OK        ? cli_fail(e, &err)
-                                      : cli_finish_stdout(sweep_status(&s));
-    }
-    result_outputs_abandon(&to);
-    sweep_close(&s);
-    return status;
-}
-
-#define TAKES_SWEEP                                                                                               \
-    TAKES_AS(POLICY, "policies to try; braces stand for several; may be given several times (default: "            \
-                     DEFAULT_POLICIES ")"),                                                                       \
-    TAKES_AS(DEVICES, "a simulated card, such as 24GiB or h100-80g; braces stand for several; may be given "      \
-                      "several times (default: the "                                                              \
-                     "recorded card, or the smallest named one that holds the recorded run)"),                    \
-    TAKES_AS(OUT, "the database of results; it is made if it is not there"), TAKES(JSON), TAKES(CSV), TAKES_RUN,  \
-    TAKES(THREADS), TAKES(PRICE), TAKES_INPUT, TAKES(COPIES), TAKES(SHARD), TAKES(RESUME)
-
-static const struct flag_use sweep_flags[] = {TAKES_SWEEP, TAKES(WIDE), TAKES(QUIET), TAKES(SHOW_JOB), TAKES(HELP),
-                                               FLAGS_END};
-static const struct flag_use job_flags[] = {TAKES_SWEEP, FLAGS_END};
 
 static bool is_job_file(const char *path)
 {
@@ -179,42 +124,121 @@ static void take_beside(struct options *job, const struct options *typed)
     }
 }
 
-static enum exit_status sweep_job_file(const struct options *o, const struct ranks *ranks)
+static enum err read_job(struct sweep_session *s, const struct options *o, struct err_detail *err)
 {
-    struct err_detail err = { .text = "" };
-    struct job job = { .options = { .n_inputs = 0 } };
-    enum err e = ERR_OK;
     if (o->n_inputs > 1 || has_other_options(o))
-        e = err_at(&err, ERR_USAGE, 0, o->inputs[0], "beside a job file only -o, --threads, --shard, --resume, "
-                   "--wide and --quiet may be typed");
+        return err_at(err, ERR_USAGE, 0, o->inputs[0], "beside a job file only -o, --threads, --shard, --resume, "
+                      "--wide and --quiet may be typed");
+    const enum err e = job_read(o->inputs[0], job_flags, &s->job, err);
+    if (e == ERR_OK && s->job.options.n_inputs == 0)
+        return err_at(err, ERR_USAGE, 0, o->inputs[0], "holds no 'trace = FILE'");
     if (e == ERR_OK)
-        e = job_read(o->inputs[0], job_flags, &job, &err);
-    if (e == ERR_OK && job.options.n_inputs == 0)
-        e = err_at(&err, ERR_USAGE, 0, o->inputs[0], "holds no 'trace = FILE'");
-    if (e != ERR_OK) {
-        job_close(&job);
-        return sweep_cannot_begin(ranks, e, &err);
-    }
-    take_beside(&job.options, o);
-    const enum exit_status status = sweep_options(&job.options, ranks);
-    job_close(&job);
-    return status;
+        take_beside(&s->job.options, o);
+    return e;
 }
 
-static enum exit_status sweep_main(const struct options *o)
+/* Each rank opens the inputs; the first one looks at the outputs, too. */
+static enum err open_sweep(struct sweep_session *s, const struct options **o, struct err_detail *err)
 {
-    struct err_detail err = { .text = "" };
-    struct ranks ranks;
-    if (o->is_given[FLAG_SHOW_JOB]) {
-        const enum err refused = job_write(stdout, o, &err);
-        return refused != ERR_OK ? cli_fail(refused, &err) : cli_finish_stdout(STATUS_DONE);
+    enum err e = ERR_OK;
+    if (is_job_file((*o)->inputs[0])) {
+        e = read_job(s, *o, err);
+        *o = &s->job.options;
     }
-    const enum err e = ranks_open(&ranks, &err);
+    s->options = *o;
+    if (e == ERR_OK)
+        e = request_of(*o, &s->asked, err);
+    if (e == ERR_OK)
+        e = sweep_open(&s->asked, &s->sweep, err);
+    return e == ERR_OK && s->ranks.rank == 0 ? result_outputs_check(*o, err) : e;
+}
+
+static enum err sweep_prepare(void *session, const struct options **o, struct err_detail *err)
+{
+    struct sweep_session *s = session;
+    enum err e = ranks_open(&s->ranks, err);
     if (e != ERR_OK)
-        return cli_fail(e, &err);
-    const enum exit_status status = is_job_file(o->inputs[0]) ? sweep_job_file(o, &ranks) : sweep_options(o, &ranks);
-    ranks_close(&ranks);
-    return status;
+        return e;
+    s->has_ranks = true;
+    const volatile sig_atomic_t *interrupted = s->ranks.n == 1 ? cli_defer_signals() : NULL;   /* mpirun ends ranks */
+    e = open_sweep(s, o, err);
+    s->sweep.interrupted = interrupted;
+    if (s->ranks.rank == 0)
+        return e;
+    s->unfit = e;
+    s->why_unfit = *err;
+    *o = &s->no_outputs;
+    return ERR_OK;
+}
+
+/* Replays the runs that are not stored yet, in this process or in all ranks. */
+static enum err sweep_read(void *session, const struct options *o, struct err_detail *err)
+{
+    struct sweep_session *s = session;
+    struct sweep_progress progress;
+    char stored[SENTENCE];
+    s->is_begun = true;
+    if (s->ranks.rank > 0) {
+        sweep_serve(&s->sweep, &s->ranks, s->unfit, &s->why_unfit);
+        return ERR_OK;
+    }
+    sweep_progress_begin(&s->sweep, &progress);
+    s->sweep.watch = &database_watch;
+    const enum err e = s->ranks.n > 1 ? sweep_deal(&s->sweep, o->out, o->is_given[FLAG_RESUME], &s->ranks, err)
+                                      : sweep_run(&s->sweep, o->out, o->is_given[FLAG_RESUME], err);
+    sweep_progress_end(&progress);
+    snprintf(stored, sizeof stored, ": %" PRIu64 " of %" PRIu64 " runs stored; the same command goes on",
+             s->sweep.n_done_before + s->sweep.n_finished, sweep_count_runs(&s->sweep));
+    return result_outputs_interrupted(e, stored, err);
+}
+
+static enum err sweep_write_json(const void *session, FILE *out, struct err_detail *err)
+{
+    return results_db_write_json(((const struct sweep_session *)session)->sweep.db, out, err);
+}
+
+static enum err sweep_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
+{
+    return results_db_write_csv(((struct sweep_session *)session)->sweep.db, files[0], err);
+}
+
+static enum err sweep_print(const void *session, struct err_detail *err)
+{
+    const struct sweep_session *s = session;
+    if (s->ranks.rank > 0)
+        return ERR_OK;
+    print_counts(&s->sweep);
+    if (s->options->is_given[FLAG_QUIET])
+        return ERR_OK;
+    const enum err e = result_outputs_print(s->sweep.db, s->options, err);
+    if (e == ERR_OK)
+        print_next(s->options->out);
+    return e;
+}
+
+/* Ranks that wait for work are let go if the first one could not begin. */
+static void sweep_end(void *session)
+{
+    struct sweep_session *s = session;
+    if (s->has_ranks && s->ranks.rank == 0 && !s->is_begun)
+        sweep_dismiss(&s->ranks);
+    sweep_close(&s->sweep);
+    job_close(&s->job);
+    if (s->has_ranks)
+        ranks_close(&s->ranks);
+}
+
+/* --show-job: the options as a job file. */
+static enum err job_answer(void *session, const struct options *o, struct err_detail *err)
+{
+    (void)session;
+    return job_write(stdout, o, err);
+}
+
+static const struct answer_ops *sweep_instead(const struct options *o)
+{
+    static const struct answer_ops job = { .read = job_answer };
+    return o->is_given[FLAG_SHOW_JOB] ? &job : NULL;
 }
 
 const struct subcommand cmd_sweep = {
@@ -254,5 +278,8 @@ const struct subcommand cmd_sweep = {
     .flags = sweep_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
-    .run = sweep_main,
+    .answer = { .session_bytes = sizeof(struct sweep_session), .files = { offsetof(struct options, csv) },
+                .prepare = sweep_prepare, .read = sweep_read, .write_json = sweep_write_json,
+                .write_files = sweep_write_files, .print = sweep_print, .status = sweep_status, .close = sweep_end },
+    .instead = sweep_instead,
 };

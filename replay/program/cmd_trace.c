@@ -3,6 +3,7 @@
 #include "replay/program/cli.h"
 
 #include "base/shown.h"
+#include "base/units.h"
 #include "replay/recording/plain_facts.h"
 #include "replay/recording/steps.h"
 #include "traces/trace_edit.h"
@@ -14,36 +15,16 @@
 
 enum { PATH_BYTES = 4096, TEXTS_SHOWN = 20, TEXT_COLUMNS = 76 };
 
-/* What the command works on. */
+/* Everything the command holds. Zero is valid: trace_end accepts it. */
 struct edit {
     const struct options *o;
+    const struct edit_kind *kind;
     struct trace_reader *in[TRACE_MERGE_MAX];
     uint64_t offset_ns[TRACE_MERGE_MAX];
     size_t   n;
 };
 
 /* ---- values ---- */
-
-/* The longest time that is taken: 285 years. A number of nanoseconds holds it. */
-static const double time_most_ns = 9e18;
-
-/* Reads "1.5s" or "-20ms" up to `end`. False: it is no time. */
-static bool read_time(const char *text, const char *end, double *ns)
-{
-    static const struct { const char *unit; double ns; } units[] = {
-        { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 60e9 },
-    };
-    char *unit;
-    const double value = strtod(text, &unit);
-    if (unit == text || unit >= end)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strlen(units[i].unit) == (size_t)(end - unit) && memcmp(units[i].unit, unit, (size_t)(end - unit)) == 0) {
-            *ns = value * units[i].ns;
-            return *ns >= -time_most_ns && *ns <= time_most_ns;
-        }
-    return false;
-}
 
 /* The second side of "A..B", behind the dots; it may be empty. NULL with *why set: the text has no two sides. */
 static const char *second_side(const char *flag, const char *text, struct err_detail *err)
@@ -76,8 +57,8 @@ static enum err part_by_time(const struct edit *d, uint64_t *first, uint64_t *en
     if (second == NULL)
         return ERR_USAGE;
     const bool has_end = second[0] != '\0';
-    if (!read_time(d->o->part_time, second - 2, &from) || from < 0 ||
-        (has_end && (!read_time(second, second + strlen(second), &to) || to < 0)))
+    if (!units_parse_time(d->o->part_time, (size_t)(second - 2 - d->o->part_time), &from) || from < 0 ||
+        (has_end && (!units_parse_time(second, strlen(second), &to) || to < 0)))
         return err_set(err, ERR_USAGE, 0, "--time '%s': expected two times as 1.5s..2s", d->o->part_time);
     *end = trace_info(d->in[0])->events;
     const enum err e = trace_event_at(d->in[0], (uint64_t)from, first, err);
@@ -133,7 +114,7 @@ static enum err edit_repeat(struct edit *d, struct trace_writer *w, struct err_d
 static enum err edit_shift(struct edit *d, struct trace_writer *w, struct err_detail *err)
 {
     double ns = 0;
-    if (d->o->by == NULL || !read_time(d->o->by, d->o->by + strlen(d->o->by), &ns))
+    if (d->o->by == NULL || !units_parse_time(d->o->by, strlen(d->o->by), &ns))
         return err_set(err, ERR_USAGE, 0, "shift needs --by TIME, such as 2s or -150ms");
     return trace_shift(d->in[0], (int64_t)ns, w, err);
 }
@@ -172,7 +153,7 @@ static enum err open_one(struct edit *d, const char *typed, bool *has_offset, st
     struct options one = *d->o;
     double ns = 0;
     const char *at = strrchr(typed, '@');
-    *has_offset = at != NULL && read_time(at + 1, at + strlen(at), &ns) && ns >= 0;
+    *has_offset = at != NULL && units_parse_time(at + 1, strlen(at + 1), &ns) && ns >= 0;
     const size_t n = *has_offset ? (size_t)(at - typed) : strlen(typed);
     if (n >= sizeof path)
         return err_set(err, ERR_USAGE, 0, "a path is longer than %d letters", PATH_BYTES);
@@ -199,13 +180,13 @@ static void offsets_by_clock(struct edit *d)
         d->offset_ns[i] = (trace_info(d->in[i])->epoch_us - first_us) * 1000;
 }
 
-static enum err open_files(struct edit *d, const struct edit_kind *kind, struct err_detail *err)
+static enum err open_files(struct edit *d, struct err_detail *err)
 {
     enum err e = ERR_OK;
     bool has_any = false, has_offset;
-    if (d->o->n_inputs < 2 || d->o->n_inputs - 1 > kind->most_files)
-        return err_set(err, ERR_USAGE, 0, "trace %s needs %s", kind->name,
-                       kind->most_files == 1 ? "one file" : "files to merge");
+    if (d->o->n_inputs < 2 || d->o->n_inputs - 1 > d->kind->most_files)
+        return err_set(err, ERR_USAGE, 0, "trace %s needs %s", d->kind->name,
+                       d->kind->most_files == 1 ? "one file" : "files to merge");
     for (size_t i = 1; i < d->o->n_inputs && e == ERR_OK; i++) {
         e = open_one(d, d->o->inputs[i], &has_offset, err);
         has_any |= has_offset;
@@ -289,53 +270,56 @@ static enum err prove(const struct trace_reader *in, const char *path, struct er
 }
 
 /* As many as are read, once or several times; 0: of a cut nobody knows. */
-static uint64_t events_to_write(const struct edit *d, const struct edit_kind *kind)
+static uint64_t events_to_write(const struct edit *d)
 {
     uint64_t events = 0;
     for (size_t i = 0; i < d->n; i++)
         events += trace_info(d->in[i])->events;
-    return kind->run == edit_cut ? 0 : kind->run == edit_repeat ? events * d->o->times : events;
+    return d->kind->run == edit_cut ? 0 : d->kind->run == edit_repeat ? events * d->o->times : events;
 }
 
-static enum err edit_to(struct edit *d, const struct edit_kind *kind, struct err_detail *err)
+static enum err edit_to(struct edit *d, struct err_detail *err)
 {
     struct trace_writer *w = NULL;
     struct progress progress = progress_start("writing", PROGRESS_EVENTS);
     enum err e = trace_create(d->o->out, &w, err);
     if (e != ERR_OK)
         return e;
-    trace_watch_writing(w, events_to_write(d, kind), progress_report, &progress);
-    e = kind->run(d, w, err);
+    trace_watch_writing(w, events_to_write(d), progress_report, &progress);
+    e = d->kind->run(d, w, err);
     progress_clear(&progress);
-    if (e != ERR_OK) {
-        trace_abandon(w);
-        return e;
-    }
-    e = trace_finish(w, err);
-    return e == ERR_OK && kind->run == edit_anonymise ? prove(d->in[0], d->o->out, err) : e;
+    if (e == ERR_OK)
+        return trace_finish(w, err);
+    trace_abandon(w);
+    return e;
 }
 
-static enum exit_status trace_main(const struct options *o)
+static enum err trace_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct err_detail err = { .text = "" };
-    const struct edit_kind *kind = NULL;
-    struct edit *d = calloc(1, sizeof *d);
-    enum err e = d == NULL ? err_no_memory(&err) : find_kind(o->inputs[0], &kind, &err);
+    struct edit *d = session;
+    d->o = o;
+    enum err e = find_kind(o->inputs[0], &d->kind, err);
     if (e == ERR_OK)
-        e = o->out != NULL ? cli_check_output(o, o->out, &err)
-                           : err_set(&err, ERR_USAGE, 0, "trace needs a name for the new trace: -o OUT");
-    if (e == ERR_OK && kind->run == edit_anonymise)
-        e = check_provable(o->out, &err);
-    if (e == ERR_OK) {
-        d->o = o;
-        e = open_files(d, kind, &err);
-    }
+        e = o->out != NULL ? cli_check_output(o, o->out, err)
+                           : err_set(err, ERR_USAGE, 0, "trace needs a name for the new trace: -o OUT");
+    if (e == ERR_OK && d->kind->run == edit_anonymise)
+        e = check_provable(o->out, err);
     if (e == ERR_OK)
-        e = edit_to(d, kind, &err);
-    for (size_t i = 0; d != NULL && i < d->n; i++)
+        e = open_files(d, err);
+    return e == ERR_OK ? edit_to(d, err) : e;
+}
+
+static enum err trace_print(const void *session, struct err_detail *err)
+{
+    const struct edit *d = session;
+    return d->kind->run == edit_anonymise ? prove(d->in[0], d->o->out, err) : ERR_OK;
+}
+
+static void trace_end(void *session)
+{
+    struct edit *d = session;
+    for (size_t i = 0; i < d->n; i++)
         trace_close(d->in[i]);
-    free(d);
-    return e == ERR_OK ? cli_finish_stdout(STATUS_DONE) : cli_fail(e, &err);
 }
 
 static const struct flag_use trace_flags[] = {
@@ -360,5 +344,5 @@ const struct subcommand cmd_trace = {
     .flags = trace_flags,
     .n_inputs_min = 1,
     .n_inputs_max = TRACE_MERGE_MAX + 1,
-    .run = trace_main,
+    .answer = { .session_bytes = sizeof(struct edit), .read = trace_read, .print = trace_print, .close = trace_end },
 };

@@ -89,11 +89,9 @@ static void tune_end(void *session)
     trace_close(s->trace);
 }
 
-static enum exit_status tune_main(const struct options *o)
+static const struct answer_ops *tune_instead(const struct options *o)
 {
-    static const struct answer_ops ops = { .session_bytes = sizeof(struct tune_session), .read = tune_read,
-                                           .write_json = tune_write_json, .print = tune_print, .close = tune_end };
-    return o->is_host ? tune_host_main(o) : answer_run(&ops, o);
+    return o->is_host ? &answer_of_host : NULL;
 }
 
 static const struct flag_use tune_flags[] = {
@@ -123,5 +121,7 @@ const struct subcommand cmd_tune = {
     .flags = tune_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = tune_main,
+    .answer = { .session_bytes = sizeof(struct tune_session), .read = tune_read, .write_json = tune_write_json,
+                .print = tune_print, .close = tune_end },
+    .instead = tune_instead,
 };

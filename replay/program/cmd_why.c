@@ -35,42 +35,46 @@ static enum err session_run(struct why_session *s, struct err_detail *err)
     return e;
 }
 
-static void write_json(FILE *out, const struct why_session *s)
+static enum err why_read_session(void *session, const struct options *o, struct err_detail *err)
 {
-#define ANSWER_TABLE "answers/why.def"
-#include "answers/as_json.def"
+    struct why_session *s = session;
+    s->options = o;
+    enum err e = why_files_take(s, err);
+    if (e == ERR_OK)
+        e = why_session_open(s, err);
+    if (e == ERR_OK)
+        e = session_run(s, err);
+    if (e == ERR_OK && s->trace == NULL && o->is_given[FLAG_DEVICE])
+        fprintf(stderr, "replay: --device does nothing here: the error's text says which card it was\n");
+    return e;
 }
 
-static enum exit_status why_main(const struct options *o)
+static enum err why_write_json(const void *session, FILE *out, struct err_detail *err)
 {
-    struct why_session s = { .options = o };
-    struct err_detail err = { .text = "" };
-    enum err e = cli_open_output(o, o->json, &s.is_stdout_taken, &s.json, &err);
-    if (e == ERR_OK)
-        e = why_files_take(&s, &err);
-    if (e == ERR_OK)
-        e = why_session_open(&s, &err);
-    if (e == ERR_OK)
-        e = session_run(&s, &err);
-    if (e == ERR_OK && s.json != NULL) {
-        write_json(output_file(s.json), &s);
-        e = output_commit(&s.json, &err);
-    }
-    if (e == ERR_OK && !s.is_stdout_taken && s.trace != NULL)
-        why_print(stdout, &s.answer, trace_event_word(s.trace));
-    else if (e == ERR_OK && !s.is_stdout_taken)
-        log_answer_print(stdout, &s.log);
-    if (e == ERR_OK && !s.is_stdout_taken)
-        print_beside(&s);
-    if (e == ERR_OK && !s.is_stdout_taken)
-        print_named(&s);
-    if (e == ERR_OK && !s.is_stdout_taken)
-        why_files_print(&s);
-    if (e == ERR_OK && s.trace == NULL && o->is_given[FLAG_DEVICE])
-        fprintf(stderr, "replay: --device does nothing here: the error's text says which card it was\n");
-    const enum exit_status status = e != ERR_OK ? cli_fail(e, &err) : cli_finish_stdout(STATUS_DONE);
-    why_session_close(&s);
-    return status;
+    (void)err;
+    const struct why_session *s = session;
+#define ANSWER_TABLE "answers/why.def"
+#include "answers/as_json.def"
+    return ERR_OK;
+}
+
+static enum err why_print_session(const void *session, struct err_detail *err)
+{
+    (void)err;
+    const struct why_session *s = session;
+    if (s->trace != NULL)
+        why_print(stdout, &s->answer, trace_event_word(s->trace));
+    else
+        log_answer_print(stdout, &s->log);
+    print_beside(s);
+    print_named(s);
+    why_files_print(s);
+    return ERR_OK;
+}
+
+static void why_end(void *session)
+{
+    why_session_close(session);
 }
 
 static const struct flag_use why_flags[] = {
@@ -100,5 +104,6 @@ const struct subcommand cmd_why = {
     .flags = why_flags,
     .n_inputs_min = 1,
     .n_inputs_max = SIZE_MAX,
-    .run = why_main,
+    .answer = { .session_bytes = sizeof(struct why_session), .read = why_read_session, .write_json = why_write_json,
+                .print = why_print_session, .close = why_end },
 };

@@ -93,6 +93,12 @@ static bool lacks_dashes(const struct subcommand *c, int argc, char **argv)
     return !has_dashes;
 }
 
+static enum exit_status answer(const struct subcommand *c, const struct options *o)
+{
+    const struct answer_ops *instead = c->instead != NULL ? c->instead(o) : NULL;
+    return answer_run(instead != NULL ? instead : &c->answer, o);
+}
+
 enum exit_status subcommand_run(const struct subcommand *c, int argc, char **argv)
 {
     struct options o;
@@ -111,7 +117,7 @@ enum exit_status subcommand_run(const struct subcommand *c, int argc, char **arg
     } else if ((e = check_inputs(c, &o, &err)) != ERR_OK || (e = output_names_check(&o, &err)) != ERR_OK) {
         status = cli_fail(e, &err);
     } else {
-        status = c->run != NULL ? c->run(&o) : answer_run(&c->answer, &o);
+        status = answer(c, &o);
     }
     options_close(&o);
     return status;

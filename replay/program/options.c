@@ -138,23 +138,13 @@ static enum err take_word(const struct flag_row *row, const char *value, struct 
 /* "500" events, or "10ms" of the trace's time. */
 static enum err take_interval(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
-    static const struct { const char *unit; uint64_t ns; } units[] = {
-        {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000},
-    };
-    char digits[24];
     const size_t n = strspn(value, "0123456789");
+    const uint64_t unit_ns = units_time_ns(value + n, strlen(value + n));
     if (parse_number(value, 1, UINT64_MAX, &o->sample_every_events))
         return ERR_OK;
-    if (n < sizeof digits) {
-        memcpy(digits, value, n);
-        digits[n] = '\0';
-        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-            if (strcmp(value + n, units[i].unit) == 0 &&
-                parse_number(digits, 1, UINT64_MAX / units[i].ns, &o->sample_every_ns)) {
-                o->sample_every_ns *= units[i].ns;
-                return ERR_OK;
-            }
-    }
+    if (unit_ns > 0 && units_parse_number(value, n, &o->sample_every_ns) && o->sample_every_ns > 0 &&
+        !__builtin_mul_overflow(o->sample_every_ns, unit_ns, &o->sample_every_ns))
+        return ERR_OK;
     return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a number of events or a time such as 10ms", row->name,
                    value);
 }

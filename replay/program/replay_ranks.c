@@ -386,10 +386,7 @@ static enum exit_status ranks_status(const void *session)
     return r->figures[r->spread.worst].outcome == ERR_OK ? STATUS_DONE : STATUS_FAILED;
 }
 
-enum exit_status ranks_main(const struct options *o)
-{
-    static const struct answer_ops ops = { .session_bytes = sizeof(struct ranks_report), .read = ranks_read,
-                                           .write_json = ranks_write_json, .print = ranks_print,
-                                           .status = ranks_status, .close = ranks_close };
-    return answer_run(&ops, o);
-}
+const struct answer_ops answer_of_ranks = {
+    .session_bytes = sizeof(struct ranks_report), .read = ranks_read, .write_json = ranks_write_json,
+    .print = ranks_print, .status = ranks_status, .close = ranks_close,
+};

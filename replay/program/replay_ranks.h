@@ -12,6 +12,6 @@
 
 /* True if the command's one input is a folder. */
 bool ranks_are_asked_for(const struct options *o);
-enum exit_status ranks_main(const struct options *o);
+extern const struct answer_ops answer_of_ranks;
 
 #endif

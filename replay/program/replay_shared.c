@@ -50,13 +50,10 @@ static void shared_close(void *session)
 /* "2s", "500ms", "0.25s" in nanoseconds. */
 static bool time_read(const char *text, uint64_t *ns)
 {
-    char *end;
-    const double number = strtod(text, &end);
-    const double unit = strcmp(end, "s") == 0 ? 1e9 : strcmp(end, "ms") == 0 ? 1e6 : strcmp(end, "us") == 0 ? 1e3
-                        : strcmp(end, "min") == 0 ? 60e9 : 0;
-    if (end == text || unit == 0 || !(number >= 0) || number * unit > 1e18)
+    double time;
+    if (!units_parse_time(text, strlen(text), &time) || time < 0)
         return false;
-    *ns = (uint64_t)(number * unit);
+    *ns = (uint64_t)time;
     return true;
 }
 
@@ -267,10 +264,7 @@ static enum exit_status shared_status(const void *session)
     return r->card.first_refused < r->card.n_processes ? STATUS_FAILED : STATUS_DONE;
 }
 
-enum exit_status shared_main(const struct options *o)
-{
-    static const struct answer_ops ops = { .session_bytes = sizeof(struct shared_report), .read = shared_answer,
-                                           .write_json = shared_write_json, .print = shared_print,
-                                           .status = shared_status, .close = shared_close };
-    return answer_run(&ops, o);
-}
+const struct answer_ops answer_of_shared = {
+    .session_bytes = sizeof(struct shared_report), .read = shared_answer, .write_json = shared_write_json,
+    .print = shared_print, .status = shared_status, .close = shared_close,
+};

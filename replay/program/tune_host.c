@@ -91,9 +91,5 @@ static void host_close(void *session)
     trace_close(((struct host_session *)session)->trace);
 }
 
-enum exit_status tune_host_main(const struct options *o)
-{
-    static const struct answer_ops ops = { .session_bytes = sizeof(struct host_session), .read = host_read,
+const struct answer_ops answer_of_host = { .session_bytes = sizeof(struct host_session), .read = host_read,
                                            .write_json = host_write_json, .print = host_print, .close = host_close };
-    return answer_run(&ops, o);
-}

@@ -5,6 +5,6 @@
 
 #include "replay/program/cli.h"
 
-enum exit_status tune_host_main(const struct options *o);
+extern const struct answer_ops answer_of_host;
 
 #endif

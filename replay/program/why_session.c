@@ -15,7 +15,6 @@ void why_session_close(struct why_session *s)
 {
     sweep_inputs_close(&s->files);
     free(s->said);
-    output_abandon(s->json);
     why_close(&s->answer);
     trace_close(s->trace);
     if (s->spooled[0] != '\0')

@@ -29,8 +29,6 @@ struct why_session {
     bool                  is_named_read;     /* it lay beside the log, and is answered in its place */
     struct device_choice  device;
     struct why            answer;
-    struct output        *json;
-    bool                  is_stdout_taken;
 };
 
 /* Opens the chosen file, or the only one: as a recording, or as a log from which the text is taken. ERR_FORMAT if it is

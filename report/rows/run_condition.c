@@ -92,22 +92,17 @@ static const char *find_with_words(const char *typed)
 
 /* ---- the value ---- */
 
+static bool parse_number(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && *end == '\0' && *out == *out;
+}
+
 /* "50ms" in nanoseconds; a bare number is nanoseconds. */
 static bool parse_time(const char *text, double *out)
 {
-    static const struct { const char *unit; double ns; } units[] = {
-        { "", 1 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 },
-    };
-    char *end;
-    const double n = strtod(text, &end);
-    if (end == text)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(end, units[i].unit) == 0) {
-            *out = n * units[i].ns;
-            return true;
-        }
-    return false;
+    return parse_number(text, out) || units_parse_time(text, strlen(text), out);
 }
 
 static bool parse_size(const char *text, double *out)
@@ -118,13 +113,6 @@ static bool parse_size(const char *text, double *out)
         return false;
     *out = is_negative ? -(double)bytes : (double)bytes;
     return true;
-}
-
-static bool parse_number(const char *text, double *out)
-{
-    char *end;
-    *out = strtod(text, &end);
-    return end != text && *end == '\0' && *out == *out;
 }
 
 /* Reads a number in the column's unit. Copies it first, because c->text does not end where the number ends. */

@@ -151,3 +151,21 @@ Test(units, whole_numbers_are_digits_alone_and_fit_64_bits)
     cr_expect(units_parse_number("18446744073709551615", 20, &number) && number == UINT64_MAX);
     cr_expect(units_parse_number("007,8", 3, &number) && number == 7);
 }
+
+Test(units, times_are_read_with_their_unit)
+{
+    static const struct { const char *text; double ns; } taken[] = {
+        { "1ns", 1 }, { "20us", 20e3 }, { "0.5ms", 5e5 }, { "2s", 2e9 }, { "-1.5min", -90e9 },
+    };
+    static const char *const refused[] = { "", "2", "s", "2h", "2 s", "nans", "infs", "1e300s", "2S", "2ss" };
+    double ns = 7;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        cr_expect_not(units_parse_time(refused[i], strlen(refused[i]), &ns), "'%s' was taken", refused[i]);
+    cr_expect_eq(ns, 7);
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        cr_expect(units_parse_time(taken[i].text, strlen(taken[i].text), &ns), "'%s'", taken[i].text);
+        cr_expect_eq(ns, taken[i].ns, "'%s'", taken[i].text);
+    }
+    cr_expect(units_parse_time("1.5s..2s", 4, &ns));
+    cr_expect_eq(ns, 1.5e9);
+}

@@ -196,7 +196,7 @@ Test(import_csv, what_is_wrong_is_said_with_its_line)
     expect_text_refused("a,b\n1,2\n", "csv", ERR_FORMAT, "the heading names no column for ptr");
     expect_text_refused("a,b\n1,2\n", "csv:ptr=c", ERR_FORMAT, "has no column 'c'");
     expect_text_refused("a,b\n1,2\n", "csv:pointer=a", ERR_USAGE, "'pointer' is none of op, ptr");
-    expect_text_refused("a,b\n1,2\n", "csv:unit=h", ERR_USAGE, "expected ns, us, ms or s");
+    expect_text_refused("a,b\n1,2\n", "csv:unit=h", ERR_USAGE, "expected ns, us, ms, s or min");
 }
 
 Test(import_csv, a_file_of_another_kind_is_guessed_at)

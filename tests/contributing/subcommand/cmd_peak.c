@@ -5,16 +5,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static enum exit_status peak_main(const struct options *o)
+static enum err peak_read(void *session, const struct options *o, struct err_detail *err)
 {
-    struct err_detail err = {.text = ""};
-    struct trace_reader *trace;
-    const enum err e = cli_open_trace_without_stacks(o, 0, &trace, &err);
-    if (e != ERR_OK)
-        return cli_fail(e, &err);
-    printf("%" PRIu64 " bytes\n", trace_info(trace)->peak_requested_bytes);
-    trace_close(trace);
-    return cli_finish_stdout(STATUS_DONE);
+    return cli_open_trace_without_stacks(o, 0, session, err);
+}
+
+static enum err peak_print(const void *session, struct err_detail *err)
+{
+    struct trace_reader *const *trace = session;
+    (void)err;
+    printf("%" PRIu64 " bytes\n", trace_info(*trace)->peak_requested_bytes);
+    return ERR_OK;
+}
+
+static void peak_close(void *session)
+{
+    struct trace_reader **trace = session;
+    trace_close(*trace);
 }
 
 static const struct flag_use peak_flags[] = {TAKES_INPUT, TAKES(HELP), FLAGS_END};
@@ -26,5 +33,6 @@ const struct subcommand cmd_peak = {
     .flags = peak_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,
-    .run = peak_main,
+    .answer = { .session_bytes = sizeof(struct trace_reader *), .read = peak_read, .print = peak_print,
+                .close = peak_close },
 };
