@@ -2,6 +2,7 @@
 /* Asks prediction.c for the range alone, on the card of the run, and takes context and others off again. */
 #include "dryrun/run_ends.h"
 
+#include "cudasim/core/device_text.h"
 #include "dryrun/prediction.h"
 
 #include <stdio.h>
@@ -25,8 +26,10 @@ static uint64_t largest_peak(const struct sim_card *card)
 /* A size is bare here, as it was in the run. */
 static void bare_card(const char *device, char out[static CARD_BYTES])
 {
-    const char *text = device == NULL ? "24GiB" : device;
-    snprintf(out, CARD_BYTES, "%s%s", strncmp(text, "sim:", 4) == 0 ? "" : "sim:", text);
+    if (device == NULL)
+        snprintf(out, CARD_BYTES, "sim:%dGiB", CUDASIM_DEFAULT_GIB);
+    else
+        snprintf(out, CARD_BYTES, "%s%s", strncmp(device, "sim:", 4) == 0 ? "" : "sim:", device);
 }
 
 static uint64_t less(uint64_t bytes, uint64_t beside)

@@ -38,7 +38,7 @@ enum err cudasim_parse_devices(const char *text, struct device_config *cfg, cons
     if (e != ERR_OK)
         return e;
     if (!has_total)
-        cfg->total_bytes = 24 * GIB;
+        cfg->total_bytes = CUDASIM_DEFAULT_GIB * GIB;
     if (cfg->total_bytes == DEVICE_UNLIMITED)
         return err_set(err, ERR_USAGE, 0, "device '%s': a card for a program needs a capacity, as in sim:24GiB", text);
     *count = n;

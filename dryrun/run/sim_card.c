@@ -573,7 +573,7 @@ static void print_workspaces(const struct sim_card *c)
 }
 
 /* "What the program does not show may move this peak: A, B." */
-static void print_open_sources(const struct sim_card *c)
+static void print_open_sources(const struct sim_card *c, bool ends_follow)
 {
     struct words w = {0};
     for (int i = 0; i < RANGE_SOURCES; i++)
@@ -582,7 +582,7 @@ static void print_open_sources(const struct sim_card *c)
                       range_source_names[i]);
     if (w.text[0] == '\0')
         return;
-    words_add(&w, ". How far, --ends tells, or replay predict.");
+    words_add(&w, ends_follow ? "." : ". How far, --ends tells, or replay predict.");
     print_paragraph(w.text);
 }
 
@@ -637,7 +637,7 @@ static void print_cautions(const struct sim_card *c)
     fputc('\n', stderr);
 }
 
-void sim_card_print(const struct sim_card *c, int status)
+void sim_card_print(const struct sim_card *c, int status, bool ends_follow)
 {
     fprintf(stderr, "replay %s: ", c->asked.command);
     shown_put(stderr, c->asked.program);
@@ -651,7 +651,7 @@ void sim_card_print(const struct sim_card *c, int status)
     if (c->n_processes > 0) {
         print_jax(c);
         print_context(c);
-        print_open_sources(c);
+        print_open_sources(c, ends_follow);
         print_cautions(c);
         print_names("entry points that did nothing:", &c->no_effect);
     }

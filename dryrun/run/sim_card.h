@@ -85,8 +85,9 @@ const struct process_use *sim_card_processes(const struct sim_card *c, size_t *n
 /* How many processes took memory of a card, and the most that one of them held. */
 size_t sim_card_largest_process(const struct sim_card *c, int device, uint64_t *bytes);
 
-/* What happened, for a person on standard error. `status`: the program's. */
-void sim_card_print(const struct sim_card *c, int status);
+/* What happened, for a person on standard error. `status`: the program's. `ends_follow`: how far the peak may move is
+ * said next, so no command that tells it is named. */
+void sim_card_print(const struct sim_card *c, int status, bool ends_follow);
 
 /* The members of answers/sim_card.def. */
 struct ended_card {

@@ -45,3 +45,8 @@ def test_a_part_shows_no_long_list(sample):
     assert repr(whole).count("ShrinkProgram(") == 8 and "in all" not in repr(whole)
     assert repr(cut).count("ShrinkProgram(") == 3 and "... 20,000 in all]" in repr(cut)
     assert repr(vramreplay.report(sample("cnn"))) == f"Report({sample('cnn')})"
+
+
+def test_without_a_word_it_says_what_there_is_to_ask(magics, capsys):
+    magics["replay"]("")
+    assert "replay why" in capsys.readouterr().out

@@ -22,8 +22,9 @@ def why(line: str) -> results.Why:
 
 
 def replay(line: str) -> None:
-    """Any command of the program, with its words: `%replay fit snapshot.pickle`. Prints what the program prints."""
-    print(running.run(shlex.split(line), []).decode(), end="")
+    """Any command of the program, with its words: `%replay fit snapshot.pickle`. Prints what the program prints;
+    without a word, what there is to ask."""
+    print(running.run(shlex.split(line) or ["--help"]).decode(), end="")
 
 
 def register(shell: Any) -> None:

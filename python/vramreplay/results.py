@@ -1450,6 +1450,8 @@ class Tune(Result):
     context_source: Optional[str]
     #: the release whose settings were searched
     torch: str
+    #: the program's is later, which is not known: torch is the newest known
+    is_torch_later: bool
     #: where the settings are to work: named, recorded, or else linux
     platform: InfoPlatform
     #: settings tried

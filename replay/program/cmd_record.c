@@ -96,7 +96,7 @@ static enum err record(struct record_run *run, struct err_detail *err)
     if (e == ERR_OK && run->card != NULL) {
         e = sim_card_read(run->card, &is_complete, err);
         if (e == ERR_OK)
-            sim_card_print(run->card, run->status);
+            sim_card_print(run->card, run->status, false);
     }
     if (e == ERR_OK)
         e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, NULL, &run->made, err);

@@ -53,7 +53,7 @@ static void say_range(const struct sim_run *run)
 /* Says what happened, and makes the traces. */
 static enum err report(struct sim_run *run, struct err_detail *err)
 {
-    sim_card_print(run->card, run->status);
+    sim_card_print(run->card, run->status, run->o->is_given[FLAG_ENDS]);
     const enum err e = find_range(run, err);
     if (e != ERR_OK)
         return e;

@@ -20,6 +20,7 @@
 #include "report/rows/winner.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <sqlite3.h>
@@ -567,7 +568,10 @@ static enum err db_open_to_write(const char *path, bool must_exist, const struct
 {
     char name[DATABASE_NAME_BYTES];
     enum err e = db_find(path, name, err);
-    if (e == ERR_OK && (!must_exist || access(name, F_OK) == 0))
+    const bool is_missing = e == ERR_OK && must_exist && access(name, F_OK) != 0;
+    if (is_missing && errno == ENOENT)
+        return err_at(err, ERR_INPUT, 0, path, "is not there, so there is nothing to go on with");
+    if (e == ERR_OK && !is_missing)
         e = database_make(name, path, err);
     if (e == ERR_OK) {
         output_remove_left_behind(name);

@@ -25,7 +25,8 @@ readonly sweep=(sweep many --policy 'pytorch:max-split={none,32,64}MiB,gc={off,0
 expect 0 '^336 runs: 336 done now, 0 there already' "${sweep[@]}" -o whole.db
 expect 0 '^336 runs: 0 done now, 336 there already' "${sweep[@]}" -o whole.db
 expect 0 '^336 runs: 0 done now, 336 there already' "${sweep[@]}" -o whole.db --resume
-expect 2 'nothing.db' "${sweep[@]}" -o nothing.db --resume
+expect 2 'nothing.db: is not there' "${sweep[@]}" -o nothing.db --resume
+expect 2 'the database is a file' "${sweep[@]}" -o -
 rows whole.db whole.csv
 [ "$(wc -l <whole.csv)" = 337 ] || fail "the database holds $(wc -l <whole.csv) lines, not 337"
 
