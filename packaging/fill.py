@@ -6,7 +6,8 @@ page for browsers.
     fill.py DIST
 
 Writes DIST/Dockerfile, DIST/vramreplay.rb, DIST/package.nix, DIST/server.json, DIST/conda/, DIST/action/, the root of a
-repository with the Action alone, and DIST/space/, a static Space, if DIST has vramreplay.html.
+repository with the Action alone, DIST/vscode/, the editor's extension, and DIST/space/, a static Space, if DIST has
+vramreplay.html.
 """
 import base64
 import hashlib
@@ -21,7 +22,7 @@ VERSION = re.search(r"project\(replay VERSION ([0-9.]+)", (HERE.parent / "CMakeL
 # Which template is written where.
 PLACES = {"conda/recipe.yaml": "conda/recipe.yaml", "vramreplay.rb": "vramreplay.rb", "Dockerfile": "Dockerfile",
           "places/package.nix": "package.nix", "places/server.json": "server.json",
-          "places/action.md": "action/README.md"}
+          "places/action.md": "action/README.md", "vscode/package.json": "vscode/package.json"}
 
 
 def only(folder, pattern):
@@ -53,7 +54,10 @@ def main():
         write(dist / place, template, values)
     shutil.copy(HERE / "conda/build.sh", dist / "conda")
     shutil.copy(HERE.parent / "python/action/action.yml", dist / "action")
-    shutil.copy(HERE.parent / "LICENSE", dist / "action")
+    for name in ("extension.js", "README.md"):
+        shutil.copy(HERE / "vscode" / name, dist / "vscode")
+    for place in ("action", "vscode"):
+        shutil.copy(HERE.parent / "LICENSE", dist / place)
     if (dist / "vramreplay.html").exists():
         write(dist / "space/README.md", "places/space.md", values)
         shutil.copy(dist / "vramreplay.html", dist / "space/index.html")

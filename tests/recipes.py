@@ -86,6 +86,13 @@ def check_github():
            "dist/action/ has other files")
 
 
+def check_vscode():
+    """The extension's folder is whole; test_vscode.py tries what is in it."""
+    expect(json.loads((DIST / "vscode/package.json").read_text())["version"] == VERSION, "vscode: another version")
+    expect(sorted(path.name for path in (DIST / "vscode").iterdir()) ==
+           ["LICENSE", "README.md", "extension.js", "package.json"], "dist/vscode/ has other files")
+
+
 def check_mcp_registry():
     """What the registry refuses: https://modelcontextprotocol.io says so, and mcp-publisher validate."""
     server = json.loads((DIST / "server.json").read_text())
@@ -124,12 +131,12 @@ def check_dependencies():
 
 
 def main():
-    for check in (check_conda, check_homebrew, check_dockerfile, check_nix, check_github, check_mcp_registry,
-                  check_space, check_dependencies):
+    for check in (check_conda, check_homebrew, check_dockerfile, check_nix, check_github, check_vscode,
+                  check_mcp_registry, check_space, check_dependencies):
         check()
     expect("{{" not in re.sub(r"\${{.*?}}", "", "".join((DIST / name).read_text() for name in (
         "conda/recipe.yaml", "vramreplay.rb", "Dockerfile", "package.nix", "server.json",
-        "action/README.md"))), "a mark is not filled in")
+        "action/README.md", "vscode/package.json"))), "a mark is not filled in")
     raise SystemExit(failures > 0)
 
 
