@@ -5,12 +5,14 @@ all other systems.
 
     build_wheel.py DIST [aarch64 | any]
 
-`./dev wheel` runs it in an environment that has what build-requirements.txt lists. auditwheel puts the libraries of the
-system into the wheel that users may lack, and names the lowest platform that has the rest. The licences of these
-libraries come from Debian's packages. A library without one is an error. For another processor, packaging/machine has
-the libraries, and the wheel for this one comes first: both hold the same libraries of the same packages. The wheel for
-all other systems is that for this one, with replay.wasm (packaging/wasm/build) in place of all that is built for it.
+`./dev wheel` runs it in an environment that has what build-requirements.txt lists. packaging/linux/build has the
+libraries, most of which become part of the program, and lets it run with an older glibc than Debian's. auditwheel puts
+the others into the wheel, and names the lowest platform that has the rest. Licences come from Debian's packages, and so
+do versions, which the wheel lists (PEP 770). For another processor, packaging/machine has Debian's packages, and the
+wheel for this one comes first: both hold the same. The wheel for all other systems is that for this one, with
+replay.wasm (packaging/wasm/build) in place of all that is built for it.
 """
+import json
 import os
 import pathlib
 import re
@@ -18,21 +20,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DYGRAPHS = pathlib.Path("/usr/share/doc/libjs-dygraphs/copyright")       # it is in the program: every page has it
 
-#: Under which licence each Debian package's library is taken (SPDX). Debian's notices also name those of tools and of
-#: tests, and the other one where there is a choice: their texts would say what does not hold.
-TAKEN_UNDER = {"libelf1": "LGPL-3.0-or-later", "libjansson4": "MIT", "liblz4-1": "BSD-2-Clause",
-               "libprotobuf-c1": "BSD-2-Clause", "libsqlite3-0": "blessing", "libssl3": "Apache-2.0",
-               "libzstd1": "BSD-3-Clause", "libjs-dygraphs": "MIT"}
+#: Under which licence each Debian package's library is taken (SPDX), of all that is in the wheel. Debian's notices
+#: also name those of tools and of tests, and the other where there is a choice: their texts would say what is not so.
+IN_LINUX = {"libelf1": "LGPL-3.0-or-later", "libjansson4": "MIT", "liblz4-1": "BSD-2-Clause", "libmd0": "BSD-3-Clause",
+            "libprotobuf-c1": "BSD-2-Clause", "libsqlite3-0": "blessing", "libzstd1": "BSD-3-Clause",
+            "libjs-dygraphs": "MIT"}
 #: The same of what is inside replay.wasm: sources of Debian's, the C library, the compiler's own functions.
 IN_WASM = {"jansson": "MIT", "libmd": "BSD-3-Clause", "libzstd": "BSD-3-Clause", "protobuf-c": "BSD-2-Clause",
            "sqlite3": "blessing", "zlib": "Zlib", "wasi-libc": "MIT",
            "libclang-rt-14-dev-wasm32": "Apache-2.0 WITH LLVM-exception", "libjs-dygraphs": "MIT"}
 #: The texts that such a licence needs beside the notice. The LGPL adds to the GPL, so it needs both.
-TEXTS = {"Apache-2.0": ["Apache-2.0"], "LGPL-3.0-or-later": ["LGPL-3", "GPL-3"]}
+TEXTS = {"LGPL-3.0-or-later": ["LGPL-3", "GPL-3"]}
 
 
 def commit_time():
@@ -55,39 +57,36 @@ def only(folder, pattern):
     return found[0]
 
 
-def library_paths(build):
-    """Libraries that the loader finds for what is built, by their files' names up to the first dot:
-    {"libzstd": "/lib/.../libzstd.so.1", "libelf-0": "/lib/.../libelf.so.1"}, which is libelf-0.188.so."""
-    listing = subprocess.run(["ldd", build / "replay", build / "cudasim/libreplay-cudasim.so"], check=True,
-                             capture_output=True, text=True).stdout
-    return {pathlib.Path(path).resolve().name.split(".")[0]: path
-            for path in re.findall(r"^\s*\S+\.so\S* => (/\S+)", listing, re.M)}
+def notice_of(package):
+    """Debian's notice of an installed package."""
+    return pathlib.Path(f"/usr/share/doc/{package}/copyright")
 
 
-def debian_package(path):
-    """The package that owns a library. dpkg knows it by one of two paths: /lib and /usr/lib are the same folder."""
-    for known in (path, "/usr" + path, str(pathlib.Path(path).resolve())):
-        done = subprocess.run(["dpkg-query", "--search", known], capture_output=True, text=True)
-        if done.returncode == 0:
-            return done.stdout.split(":")[0]
-    raise SystemExit(f"build_wheel: no Debian package owns {path}, so its licence is not known")
+def version_of(package):
+    """(version, source package) of an installed package."""
+    asked = subprocess.run(["dpkg-query", "--show", "--showformat=${Version} ${source:Package}", package], check=True,
+                           capture_output=True, text=True)
+    return asked.stdout.split()
 
 
-def licence_of(package):
-    if package not in TAKEN_UNDER:
-        raise SystemExit(f"build_wheel: TAKEN_UNDER does not say under which licence {package} is taken")
-    return TAKEN_UNDER[package]
+def expect_listed(folder):
+    """Every library that packaging/linux/build prepared is in IN_LINUX."""
+    for library in folder.glob("lib*"):
+        if not any(package.startswith(library.name.split(".")[0]) for package in IN_LINUX):
+            raise SystemExit(f"build_wheel: IN_LINUX does not say under which licence {library.name} is taken")
 
 
-def add_notices(folder, build):
-    """Put the licence of each library in `folder`/vramreplay.libs, an unpacked wheel, beside our own."""
-    paths = library_paths(build)
-    info = only(folder, "*.dist-info")
-    files = {"libjs-dygraphs": DYGRAPHS}
-    for library in (folder / "vramreplay.libs").iterdir():
-        package = debian_package(paths[re.match(r"(.+)-[0-9a-f]{8}\.", library.name)[1]])
-        files[package] = pathlib.Path(f"/usr/share/doc/{package}/copyright")
-    put_notices(info, files, {package: licence_of(package) for package in files})
+def put_list(info, packages):
+    """Write what is in the wheel as a list that scanners read (CycloneDX, in the place that PEP 770 names)."""
+    components = []
+    for package in sorted(packages):
+        version, source = version_of(package)
+        components.append({"type": "library", "name": package, "version": version,
+                           "licenses": [{"expression": packages[package]}],
+                           "purl": f"pkg:deb/debian/{source}@{urllib.parse.quote(version)}?arch=source"})
+    (info / "sboms").mkdir(exist_ok=True)
+    (info / "sboms/debian.cdx.json").write_text(json.dumps(
+        {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": components}, indent=1) + "\n")
 
 
 def put_notices(info, files, licences):
@@ -103,37 +102,52 @@ def put_notices(info, files, licences):
                         .replace("License-Expression: BSD-3-Clause\n", f"License-Expression: {expression}\n"))
 
 
-def repair(raw, dist, work, *options):
+def repair(raw, dist, work, libraries):
     """From a wheel for this machine alone to one for others."""
-    run(sys.executable, "-m", "auditwheel", "repair", *options, "--wheel-dir", work / "repaired", raw)
+    run(sys.executable, "-m", "auditwheel", "repair", "--ldpaths", ":".join(map(str, libraries)), "--wheel-dir",
+        work / "repaired", raw)
     run(sys.executable, "-m", "wheel", "unpack", "--dest", work / "unpacked", only(work / "repaired", "*.whl"))
-    add_notices(only(work / "unpacked", "*"), ROOT / "build/wheel")
+    expect_listed(libraries[0])
+    info = only(only(work / "unpacked", "*"), "*.dist-info")
+    put_notices(info, {package: notice_of(package) for package in IN_LINUX}, IN_LINUX)
+    put_list(info, IN_LINUX)
     run(sys.executable, "-m", "wheel", "pack", "--dest-dir", dist, only(work / "unpacked", "*"))
 
 
+def build_wheel(folder, dist, work, environments, **variables):
+    """A wheel of what is built in folder/wheel. The environments are files for a shell, each with its settings."""
+    sourced = " && ".join(f". '{file}'" for file in environments)
+    run("bash", "-c", f'{sourced} && exec "$@"', "build",
+        sys.executable, "-m", "build", "--no-isolation", "--wheel", "-C", f"build-dir={folder}/wheel",
+        "--outdir", work / "raw", ROOT, **variables)
+
+
 def build_here(dist, work):
+    folder = ROOT / "build/linux" / os.uname().machine
     shutil.rmtree(dist, ignore_errors=True)
     dist.mkdir(parents=True)
     run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", dist, ROOT)
-    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", work / "raw", ROOT)
-    repair(only(work / "raw", "*.whl"), dist, work)
+    run(ROOT / "packaging/linux/build", folder)
+    build_wheel(folder, dist, work, [folder / "environment"])
+    repair(only(work / "raw", "*.whl"), dist, work, [folder / "lib"])
 
 
 def build_for(machine, dist, work):
     """A wheel for another processor, beside the one for this."""
-    folder = ROOT / "build/machine" / machine
-    run(ROOT / "packaging/machine", machine, folder)
-    run("bash", "-c", '. "$0/environment" && exec "$@"', folder,
-        sys.executable, "-m", "build", "--no-isolation", "--wheel", "-C", f"build-dir={folder}/wheel",
-        "--outdir", work / "raw", ROOT, _PYTHON_HOST_PLATFORM=f"linux-{machine}")
-    libraries = [folder / "root" / place / f"{machine}-linux-gnu" for place in ("lib", "usr/lib")]
-    repair(only(work / "raw", "*.whl"), dist, work, "--ldpaths", ":".join(map(str, libraries)))
+    debian = ROOT / "build/machine" / machine
+    folder = debian / "root/linux"                     # CMake looks for libraries below the root alone
+    run(ROOT / "packaging/machine", machine, debian)
+    run(ROOT / "packaging/linux/build", folder, machine, debian / "root")
+    build_wheel(folder, dist, work, [debian / "environment", folder / "environment"],
+                _PYTHON_HOST_PLATFORM=f"linux-{machine}")
+    system = [debian / "root" / place / f"{machine}-linux-gnu" for place in ("lib", "usr/lib")]
+    repair(only(work / "raw", "*.whl"), dist, work, [folder / "lib", *system])
 
 
 def notice_in_wasm(package):
     """Debian's notice of what is inside replay.wasm: of a source, or of an installed package."""
     of_source = ROOT / f"build/wasm/libraries/{package}.copyright"
-    return of_source if of_source.exists() else pathlib.Path(f"/usr/share/doc/{package}/copyright")
+    return of_source if of_source.exists() else notice_of(package)
 
 
 def build_for_all(dist, work):

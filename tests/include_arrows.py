@@ -29,6 +29,7 @@ ROOMS = [
     ("base", "", "Errors, events, byte arithmetic, arrays: what all else needs. Only libc below it."),
     ("packaging/wasm/lacking/sys", "", "The same, in the folder sys of a C library."),
     ("packaging/wasm/lacking", "", "Headers in front of those of WebAssembly's C library, with what these lack."),
+    ("packaging/linux", "", "What a glibc before 2.34 expects inside of a program."),
     ("packaging/wasm", "", "The calls that WebAssembly's C library lacks."),
     ("capture", "base", "How is a CUDA call written down? The journal's format and its writer."),
     ("sim", "base", "What does a card do? The simulated card and the real one, behind one interface."),

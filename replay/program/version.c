@@ -6,11 +6,12 @@
 #include "report/text/text.h"
 
 #include <jansson.h>
+#include <openssl/sha.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <zlib.h>
 #include <zstd.h>
-#ifndef __wasm__                  /* there libmd answers in libcrypto's place (web/libraries) */
+#ifndef SHA_OF_LIBMD              /* where libmd answers in libcrypto's place (packaging/libmd_header) */
 #include <openssl/crypto.h>
 #endif
 
@@ -35,7 +36,7 @@ void version_print(void)
     print_wrapped(&build);
     words_add(&libraries, "Libraries: zstd %s, zlib %s, SQLite %s, jansson %s", ZSTD_versionString(), zlibVersion(),
               sqlite3_libversion(), jansson_version_str());
-#ifndef __wasm__
+#ifndef SHA_OF_LIBMD
     words_add(&libraries, ", OpenSSL %s", OpenSSL_version(OPENSSL_VERSION_STRING));
 #endif
     words_add(&libraries, ".");
