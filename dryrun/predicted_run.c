@@ -536,7 +536,6 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         out->workspaces = *sim_card_workspaces(card);
     if (e == ERR_OK)
         out->has_search = sim_card_has_search(card);
-    out->has_sparse = e == ERR_OK && sim_card_has_sparse(card);
     out->are_workspaces_open = workspaces_asked_any(&out->workspaces) && !request->are_workspaces_typed;
     if (e == ERR_OK)
         e = unknown_branches_read(out->log, &out->branches, err);

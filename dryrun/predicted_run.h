@@ -78,7 +78,6 @@ struct predicted_run {
     bool  has_waits;                 /* memory came back once another stream had done its work */
     uint64_t reserved_bytes;         /* at most, as PyTorch's allocator had it in this run; 0: not recorded */
     bool  has_search;                /* it searched the fastest algorithms of convolutions */
-    bool  has_sparse;                /* it multiplied sparse matrices */
     bool  are_workspaces_open;       /* nobody typed one size for all */
     struct unknown_branches branches;
     uint64_t quiet_s;                /* RUN_TOO_LONG: how long it had asked for no memory */

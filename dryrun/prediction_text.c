@@ -176,8 +176,6 @@ static void assume_workspaces(struct assumptions *a, const struct predicted_run 
 {
     if (run->has_search)
         words_add(assumption_add(a), SEARCH_CAUTION);
-    if (run->has_sparse)
-        words_add(assumption_add(a), SPARSE_CAUTION);
     if (workspaces_asked_any(&run->workspaces))
         workspaces_asked_say(assumption_add(a), &run->workspaces);
 }

@@ -5,7 +5,7 @@
 
 enum device_workspaces {
     WORKSPACES_LIKELY,               /* what is likely for the shape (cudasim/standins/convolution_sizes.h,
-                                      * library_sizes.h) */
+                                      * library_sizes.h, sparse_sizes.h) */
     WORKSPACES_MOST,                 /* the most that it may be */
     WORKSPACES_FIXED,                /* one size for all convolutions, or none; none for the other libraries */
 };
@@ -15,6 +15,7 @@ enum workspace_library {
     WORKSPACES_OF_CUDNN,             /* of convolutions */
     WORKSPACES_OF_CUFFT,
     WORKSPACES_OF_CUSOLVER,
+    WORKSPACES_OF_CUSPARSE,
     WORKSPACE_LIBRARIES
 };
 

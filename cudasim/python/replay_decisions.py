@@ -18,6 +18,8 @@ READS = ("item", "tolist", "cpu", "numpy", "to", "float")
 COLLECTS = ("append", "extend", "insert", "add", "update", "put")            # `losses.append(value)`
 SAYS = ("print", "log", "debug", "info", "warning", "warn", "write", "echo", "format", "int", "float", "round", "str")
 CERTAIN = ("isnan", "isinf", "isfinite", "isinstance", "len")                # what these say of a number is known
+GOES_ON = ("unfinished", "running", "active", "alive", "going", "continue", "improving")   # words of a loop's flag
+ENDS = ("finished", "done", "ended", "converged", "stop", "stopped", "complete", "completed")
 CHOOSE = ("max", "min")                              # Python's own: they branch on which is larger
 COMPARES = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
             ast.NotEq: operator.ne}
@@ -260,15 +262,19 @@ def may_wait(file, line):
         not any(isinstance(x, ast.Raise) for n in guards for x in ast.walk(n))
 
 
-def _signs(test, sign=True):
-    """Of each part of a test that `and`, `or` and `not` join: whether it stands there as it is."""
+def _parts(test, sign=True):
+    """Each part of a test that `and`, `or` and `not` join, and whether it stands there as it is."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _signs(test.operand, not sign)
+        yield from _parts(test.operand, not sign)
     elif isinstance(test, ast.BoolOp):
         for part in test.values:
-            yield from _signs(part, sign)
+            yield from _parts(part, sign)
     else:
-        yield sign
+        yield test, sign
+
+
+def _signs(test):
+    return [sign for _, sign in _parts(test)]
 
 
 def _is_error(statement):
@@ -298,14 +304,53 @@ def _leaves(guard, loop):
     return any(isinstance(n, (ast.Break, ast.Return)) for n in _inside(guard)) or not tested.isdisjoint(set_there)
 
 
+def _flag_goes_on(test, name):
+    """What a flag must be so that the test of a `while` holds. If the test hands it to a function, its name tells."""
+    for part, sign in _parts(test):
+        if ast.unparse(part) == name:
+            return sign
+        words = set(name.rpartition(".")[2].lower().split("_"))
+        if isinstance(part, ast.Call) and any(ast.unparse(a) == name for a in part.args):
+            return True if words & set(GOES_ON) else False if words & set(ENDS) else None
+    return None
+
+
+def _goes_on_by(node, loop, line):
+    """What is read at a line, in this statement of a loop, must be so that the loop goes on; None: it does not say."""
+    if isinstance(node, ast.If) and _covers(node.test, line) and any(isinstance(s, ast.Break) for s in node.body):
+        signs, goes_on = set(_signs(node.test)), False
+    elif isinstance(node, ast.Assign) and _covers(node, line) and isinstance(loop, ast.While):
+        signs, goes_on = set(_signs(node.value)), _flag_goes_on(loop.test, ast.unparse(node.targets[0]))
+    elif node is loop and isinstance(loop, ast.While) and _covers(loop.test, line):
+        signs, goes_on = set(_signs(loop.test)), True
+    else:
+        return None
+    return None if goes_on is None or len(signs) != 1 else (signs == {True}) is goes_on
+
+
+@functools.lru_cache(maxsize=1024)
+def going_on(file, line):
+    """What is read at a line must be so that the loop around it does not end: `if not active.any(): break` True. None:
+    no loop ends by it, or one does not know."""
+    tree = _tree(file)
+    nodes = () if tree is None else ast.walk(tree)
+    loops = [n for n in nodes if isinstance(n, (ast.While, ast.For)) and _covers(n, line)]
+    for loop in reversed(loops):                     # from the inside out
+        found = [x for x in (_goes_on_by(n, loop, line) for n in _inside(loop)) if x is not None]
+        if found:
+            return found[0]
+    return None
+
+
 @functools.lru_cache(maxsize=64)
 def may_end(file, line):
-    """Whether what a line decides ends a `while`: it is its test, or an `if` in it that leaves it."""
+    """Whether what a line decides ends a `while`: it is its test, an `if` in it that leaves it, or sets its flag."""
     tree = _tree(file)
     nodes = [] if tree is None else list(ast.walk(tree))
     loops = [n for n in nodes if isinstance(n, ast.While) and _covers(n, line)]
     guards = [n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line)]
-    return any(_covers(n.test, line) for n in loops) or any(_leaves(g, n) for g in guards for n in loops)
+    return any(_covers(n.test, line) for n in loops) or any(_leaves(g, n) for g in guards for n in loops) or \
+        (bool(loops) and going_on(file, line) is not None)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -37,8 +37,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from replay_decisions import awaiting_line, calm_answer, chooses, deciding_line, is_counted, is_only_said, may_end, \
-    may_wait, turning_number
+from replay_decisions import awaiting_line, calm_answer, chooses, deciding_line, going_on, is_counted, is_only_said, \
+    may_end, may_wait, turning_number
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
@@ -85,6 +85,7 @@ LIKE = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_fu
 OVERWRITE = ("zero_", "fill_", "copy_", "random_", "uniform_", "normal_", "bernoulli_", "exponential_", "__setitem__")
 RANDOM = ("rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal", "random_", "uniform_",
           "normal_", "bernoulli_", "exponential_")
+SAME_PLACES = ("coalesce", "to_sparse_csr", "to_sparse", "to_sparse_coo")
 SPARSE_PRODUCTS = ("_sparse_mm", "mm", "matmul", "__matmul__", "addmm", "_sparse_addmm")
 AND = ("__and__", "__rand__", "__iand__", "bitwise_and", "bitwise_and_", "logical_and", "logical_and_")
 OR = ("__or__", "__ror__", "__ior__", "bitwise_or", "bitwise_or_", "logical_or", "logical_or_")
@@ -199,6 +200,8 @@ def _parts(tensor):
 
 def _bytes(tensor):
     """Of its elements. 0: it is sparse, and has no bytes of its own."""
+    if tensor.layout not in (torch.strided, torch.jagged):
+        return 0
     try:
         return tensor.nbytes
     except (NotImplementedError, RuntimeError):
@@ -302,26 +305,31 @@ class _Values:
 
 
 class _Looks:
-    """How often a line in a `while` looked at what is not known, and when memory last grew meanwhile."""
+    """How often a line in a `while` looked at what is not known, and when memory last grew meanwhile: the peak, or what
+    is live, which may be below an earlier peak for long."""
 
     def __init__(self):
-        self.n = self.grew_at = self.peak_bytes = 0
+        self.n = self.grew_at = 0
+        self.bytes = 0, 0
 
     def add(self):
         self.n += 1
-        peak_bytes = 0 if TAKES_LEAST else _peak_bytes()
-        if peak_bytes > self.peak_bytes * (1 + GROWS_LEAST * (self.n - self.grew_at)):
-            self.peak_bytes, self.grew_at = peak_bytes, self.n
+        now = (0, 0) if TAKES_LEAST else _held_bytes()
+        least = 1 + GROWS_LEAST * (self.n - self.grew_at)
+        if any(n > was * least for n, was in zip(now, self.bytes)):
+            self.bytes, self.grew_at = tuple(map(max, now, self.bytes)), self.n
 
     def have_settled(self):
         return self.n - self.grew_at >= LOOKS_SETTLED
 
 
-def _peak_bytes():
-    """Of PyTorch's allocator, on this thread's card."""
+def _held_bytes():
+    """What is asked of PyTorch's allocator on this thread's card, not rounded: at most so far, and now."""
     if not torch.cuda.is_initialized():
-        return 0
-    return torch._C._cuda_memoryStats(torch.cuda.current_device())["allocated_bytes"]["all"]["peak"]
+        return 0, 0
+    stats = torch._C._cuda_memoryStats(torch.cuda.current_device())
+    held = stats.get("requested_bytes", stats["allocated_bytes"])["all"]             # older PyTorch counts none
+    return held["peak"], held["current"]
 
 
 class _Lines:
@@ -362,6 +370,12 @@ class _Lines:
                   (looks.n, ", when its memory no longer grew" if have_settled else ""), place)
         del self.looks[place]
         return True
+
+    def see_known(self, answer):
+        """A loop whose end is known ends here: if the line looks again, that is another loop."""
+        place = self.of_program() if self.looks else None
+        if place in self.looks and going_on(*place) not in (None, answer):
+            del self.looks[place]
 
     def turned(self, number):
         """`number`, or another one if the program has read it again and again, in a loop that may wait for it."""
@@ -546,8 +560,8 @@ class _Beside(TorchFunctionMode):
         if args and isinstance(out, torch.Tensor) and out.layout is torch.jagged and type(args[0]) is type(out) and \
                 out._offsets.is_cuda and not args[0]._offsets.is_cuda:
             self.values.put(out._offsets, args[0]._offsets)
-        if name == "coalesce" and out is not args[0] and self.places_of(args[0]) is not None:
-            self.values.put(out._indices(), self.places_of(args[0]))
+        if name in SAME_PLACES and out is not args[0]:
+            self.carry_places(args[0], out)
         if call.known == {} and not any(t.is_cuda for t in _outputs(out)):
             return out
         if args and out is args[0] and name != "copy_" and type(out) in PLAIN and not out.is_cuda:
@@ -630,6 +644,8 @@ class _Beside(TorchFunctionMode):
             if id(t) in known:                       # written on both sides
                 self.values.keep(t)
         if name in READ and not any(t.is_cuda for t in _outputs(out)):
+            if name == "__bool__":
+                self.lines.see_known(result)
             return self.give(out, result)
         made = [(t, value) for t, value in zip(_outputs(out), _outputs(result))
                 if type(t) in PLAIN and t.is_cuda and self.values.find(t) is None]
@@ -727,14 +743,25 @@ class _Beside(TorchFunctionMode):
         calm = calm_answer(*place) if name == "__bool__" else None
         if calm is not None:
             return calm
-        if type(out) is bool:
-            out = self.chosen(args[0], place) if name == "__bool__" and chooses(*place) else out
+        if type(out) is bool and name == "__bool__":
+            out = self.chosen(args[0], place) if chooses(*place) else self.loop_answer(out, place)
         elif type(out) is int and is_counted(*place):
             out = PASSES_OTHER if ARE_FALLING else 1
         self.lines.tell("branches on a value that is not computed; it is taken for %s" % out)
         if type(out) is int and out == 0:
             return self.lines.turned(out)
         return not out if type(out) is bool and self.lines.is_stuck(place) else out
+
+    @staticmethod
+    def loop_answer(out, place):
+        """The loop that may end here goes on: the last of its turns may take most. A `for` has an end of its own, and
+        does not turn again if the other way is asked for."""
+        goes_on, waits = going_on(*place), may_wait(*place)
+        if goes_on is None:
+            return out
+        if waits:
+            _note_open("loops")
+        return goes_on if waits or not ARE_FALLING else not goes_on
 
     def chosen(self, condition, place):
         """Of max(unknown, n) the program gets n, as of max(n, unknown). The first asks whether n is larger, the second
@@ -925,8 +952,28 @@ class _Beside(TorchFunctionMode):
 
     def places_of(self, sparse):
         """Where a sparse tensor has elements, each place once, in order; None: not known."""
+        if sparse.layout is torch.sparse_csr and sparse.ndim == 2:
+            starts, columns = [self.values.get(x) if x.is_cuda else x for x in
+                               (sparse.crow_indices(), sparse.col_indices())]
+            if starts is None or columns is None:
+                return None
+            return torch.stack([torch.arange(len(starts) - 1).repeat_interleave(starts.diff()), columns])
+        if sparse.layout is not torch.sparse_coo:
+            return None
         places = self.values.get(sparse._indices()) if sparse.is_cuda else sparse._indices()
         return None if places is None else torch.unique(places, dim=1)
+
+    def carry_places(self, sparse, out):
+        """`out` has its elements where `sparse` has them, whose values may be unknown."""
+        places = None if sparse.layout is torch.strided else self.places_of(sparse)
+        if places is None:
+            return
+        if out.layout is torch.sparse_coo and out._nnz() == places.shape[1]:
+            self.values.put(out._indices(), places)
+        elif out.layout is torch.sparse_csr and out._nnz() == places.shape[1]:
+            starts = torch.bincount(places[0] + 1, minlength=out.shape[0] + 1).cumsum(0)
+            self.values.put(out.crow_indices(), starts)
+            self.values.put(out.col_indices(), places[1])
 
     def answer_to_sparse(self, input, *_, **__):
         """How many elements are not zero; all, if their values are not known. Compressed layouts ask twice."""
@@ -958,8 +1005,6 @@ class _Beside(TorchFunctionMode):
         return self.answer_product(*both)
 
     def see_product(self, args, out):
-        if out.is_cuda and any(x.layout not in (torch.strided, torch.jagged) for x in _tensors(args)):
-            _note_open("sparse")
         if out.requires_grad:
             self.answer_transposed(args, out)
 
@@ -981,15 +1026,20 @@ class _Beside(TorchFunctionMode):
         if len(both) < 2 or any(not isinstance(x, torch.Tensor) or x.layout is torch.strided for x in both[:2]):
             return []
         a, b = both[:2]
-        if a.layout is not torch.sparse_coo or b.layout is not torch.sparse_coo:
-            return [a.shape[0] * b.shape[1]]
-        counts = [x._nnz() for x in both[:2] if not x.is_coalesced() and x._nnz() > 1]
+        counts = [self.count_of(x) for x in (a, b)
+                  if x.layout is torch.sparse_coo and not x.is_coalesced() and x._nnz() > 1]
+        return counts + self.elements_of(a, b)
+
+    def elements_of(self, a, b):
+        """Of a product of two sparse matrices: how many products of elements are added up, and how many elements it
+        has."""
         places = [self.places_of(x) for x in (a, b)]
         if None in [None if x is None else 0 for x in places]:
-            return [*counts, min(a.shape[0] * b.shape[1], a._nnz() * b._nnz())]
+            n_elements = self.assume(min(a.shape[0] * b.shape[1], a._nnz() * b._nnz()))
+            return [max(n_elements, 1, a._nnz() * b._nnz() // max(1, b.shape[0])), n_elements]
+        n_products = torch.bincount(places[1][0], minlength=b.shape[0])[places[0][1]].sum()
         ones = [torch.sparse_coo_tensor(x, torch.ones(x.shape[1]), t.shape) for x, t in zip(places, (a, b))]
-        return [*(x.shape[1] for x, t in zip(places, (a, b)) if not t.is_coalesced() and t._nnz() > 1),
-                torch.sparse.mm(*ones)._nnz()]
+        return [int(n_products), torch.sparse.mm(*ones)._nnz()]
 
     def answer_isin(self, elements, test_elements, *_, **__):
         both = [x for x in (elements, test_elements) if isinstance(x, torch.Tensor)]

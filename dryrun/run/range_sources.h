@@ -15,7 +15,6 @@ enum range_source {
     RANGE_LOOPS,                     /* that end on a number which is not computed */
     RANGE_BRANCHES,                  /* on numbers that are not computed */
     RANGE_SEARCH,                    /* of the fastest algorithms of convolutions */
-    RANGE_SPARSE,                    /* workspaces of cuSPARSE; nobody knows how large they are */
     RANGE_SOURCES
 };
 

@@ -448,7 +448,7 @@ bool sim_card_is_open(const struct sim_card *c)
 {
     bool is_open = false;
     for (int i = 0; i < RANGE_SOURCES; i++)
-        is_open = is_open || (c->is_open[i] && i != RANGE_SPARSE);
+        is_open = is_open || c->is_open[i];
     return is_open;
 }
 
@@ -542,11 +542,6 @@ bool sim_card_has_search(const struct sim_card *c)
     return c->has_search;
 }
 
-bool sim_card_has_sparse(const struct sim_card *c)
-{
-    return c->is_open[RANGE_SPARSE];
-}
-
 const struct jax_held *sim_card_jax(const struct sim_card *c)
 {
     return &c->jax;
@@ -630,7 +625,7 @@ static void print_cautions(const struct sim_card *c)
         print_paragraph("XLA's autotuner saw all its candidates take the same time. On a card it may take others, with "
                         "other workspaces: XLA_FLAGS=--xla_gpu_autotune_level=0 leaves it out, there and here.");
     print_paragraph("cuBLAS's workspace is counted, because the program allocates it, and so is what cuDNN's RNNs and "
-                    "attention need. Workspaces of cuSPARSE and NCCL are not modelled.");
+                    "attention need. NCCL's buffers are not modelled.");
     struct text_lines lines = begin_paragraph("stand-ins (every call succeeds and does nothing):");
     for (size_t i = 0; i < c->stood_in.n; i++)
         text_lines_put(&lines, c->stood_in.names[i], strlen(c->stood_in.names[i]));

@@ -61,12 +61,6 @@ const struct jax_held *sim_card_jax(const struct sim_card *c);
     "up to all that is free, some GiB, and gives it back before the program goes on: it refuses nothing, and what is " \
     "reserved at most may be higher than is expected here. How far was read off one program on an H200."
 
-/* Whether the program multiplied sparse matrices, and what is to be said then. */
-bool sim_card_has_sparse(const struct sim_card *c);
-#define SPARSE_CAUTION                                                                                               \
-    "The program multiplies sparse matrices: what cuSPARSE takes for that is not counted, because nobody knows how "   \
-    "much it is. An H200 took nothing for the products with dense matrices of one program, forward and backward."
-
 /* Whether something that the program does not show may move its peak, and further runs tell how far. */
 bool sim_card_is_open(const struct sim_card *c);
 

@@ -8,6 +8,7 @@ static const struct { const char *name, *workspaces; } libraries[WORKSPACE_LIBRA
     [WORKSPACES_OF_CUDNN] = {"cuDNN", "cuDNN's convolutions"},
     [WORKSPACES_OF_CUFFT] = {"cuFFT", "cuFFT's transforms"},
     [WORKSPACES_OF_CUSOLVER] = {"cuSOLVER", "cuSOLVER's factorisations"},
+    [WORKSPACES_OF_CUSPARSE] = {"cuSPARSE", "cuSPARSE's products"},
 };
 static const char *const answers[] = {[WORKSPACES_LIKELY] = "likely", [WORKSPACES_MOST] = "most",
                                       [WORKSPACES_FIXED] = "fixed"};
@@ -47,6 +48,9 @@ static void say_likely(struct words *out, const struct workspaces_asked *w)
     words_add(out, "those that are likely for their shapes, because NVIDIA does not document them.");
     if (w->of[WORKSPACES_OF_CUFFT])
         words_add(out, " cuFFT's are read off public reports; no card was asked.");
+    if (w->of[WORKSPACES_OF_CUSPARSE])
+        words_add(out, " An H200 took none for a sparse matrix times a dense one; of sparse times sparse there is one "
+                  "public report.");
     if (w->of[WORKSPACES_OF_CUDNN] || w->of[WORKSPACES_OF_CUSOLVER])
         words_add(out, " An H200 was asked about some of %s.",
                   !w->of[WORKSPACES_OF_CUSOLVER] ? "cuDNN's" : !w->of[WORKSPACES_OF_CUDNN] ? "cuSOLVER's"

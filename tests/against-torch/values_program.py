@@ -242,6 +242,10 @@ def layouts():
     true((rows @ rows)._nnz() == (host.coalesce() @ host.coalesce())._nnz())
     true(requests_of_product(rows) > 15)             # 12 if the transposed matrix is taken for empty
     true(rows.to_sparse_csr().values().shape == rows.values().shape)
+    product = (host.coalesce() @ host.coalesce())._nnz()
+    true((rows.to_sparse_csr() @ rows.to_sparse_csr())._nnz() == product)        # PyTorch makes it on the card
+    true((host.to_sparse_csr().to(CARD) @ rows.to_sparse_csr())._nnz() == product)
+    true(rows.to_sparse_csr().to_sparse_coo()._nnz() == rows._nnz())
     dense = torch.randn(50, 8, device=CARD, requires_grad=True)
     torch.sparse.mm(card, dense).sum().backward()
     true(dense.grad.shape == dense.shape and torch.eye(4).cuda().to_sparse()._nnz() == 4)
@@ -439,7 +443,10 @@ def generate():
         true(out.shape == (2, 24))
         true(model.generate(ids, max_new_tokens=8, eos_token_id=None, **how).shape == (2, 24))
 
-    true(model.generate(ids, max_new_tokens=8, num_beams=2).shape[1] <= 24)      # may end early: scores are not known
+    forward, calls = model.forward, []
+    model.forward = lambda *args, **kwargs: calls.append(0) or forward(*args, **kwargs)
+    true(model.generate(ids, max_new_tokens=20, num_beams=2).shape[1] == 36 and len(calls) == 20)
+    model.forward = forward
 
     class Third(StoppingCriteria):
         def __call__(self, ids, scores, **_):

@@ -608,6 +608,33 @@ Test(standins, a_sum_of_sparse_matrices_has_the_elements_of_both)
     cr_expect(rows == 0 && columns == 0 && elements == 0, "nobody said how many a product has");
 }
 
+/* Arguments of cuSPARSE's that a size depends on: a5 and a6 are matrices, a13 is the buffer. */
+typedef int sparse_call(uint64_t, uint64_t, uint64_t, void *, void *, void *, void *, void *, uint64_t, uint64_t,
+                        void *, size_t *, void *);
+
+Test(standins, a_product_of_sparse_matrices_asks_for_its_products_before_it_has_a_buffer)
+{
+    int (*make)(void **, int64_t, int64_t, int64_t, void *, void *, void *, int, int, int, int), (*forget)(void *);
+    void (*answer)(const int64_t *, uint64_t), *core = cudasim_rig_library("libreplay-cudasim.so");
+    sparse_call *product;
+    void *a = NULL;
+    size_t even = 7, said = 7, kept = 7;
+    const int64_t products = 50;
+    cudasim_rig_find(core, "cudasim_standin_sparse_compressed", &make);
+    cudasim_rig_find(core, "cudasim_standin_sparse_product", &product);
+    cudasim_rig_find(core, "cudasim_standin_forget", &forget);
+    cudasim_rig_find(core, "cudasim_values_answer", &answer);
+    cr_assert_eq(make(&a, 100, 100, 1000, NULL, NULL, NULL, 2, 2, 0, 0), 0);
+    cr_expect_eq(product(1, 0, 0, NULL, a, a, NULL, NULL, 0, 0, NULL, &even, NULL), 0);
+    cr_expect_eq(even, 10000 * 8, "10 products for each element, of a value and a column of 4 bytes each");
+    answer(&products, 1);
+    cr_expect_eq(product(1, 0, 0, NULL, a, a, NULL, NULL, 0, 0, NULL, &said, NULL), 0);
+    cr_expect_eq(said, 50 * 8, "so many were said");
+    cr_expect_eq(product(1, 0, 0, NULL, a, a, NULL, NULL, 0, 0, NULL, &kept, a), 0);
+    cr_expect_eq(kept, 7, "with a buffer it works");
+    cr_expect_eq(forget(a), 0);
+}
+
 /* ---- RNNs ---- */
 
 struct rnn_calls {

@@ -361,18 +361,53 @@ def check_errors():
     check("an error on what is not known is not raised", seen, "the right way")
 
 
+def unfinished(limit):
+    """As beam search asks: whether a better sentence may come is not known, whether the longest has is."""
+    n, this_peer_finished, longest = 0, False, call(full, (1,), 0, "bool", device="cuda")
+    while has_unfinished(this_peer_finished):
+        n += 1
+        ends = unknown("bool") if n < limit else longest
+        this_peer_finished = not ends
+    return n
+
+
+def has_unfinished(this_peer_finished):
+    return not this_peer_finished
+
+
+def breaks():
+    n = 0
+    for _ in range(20):
+        n += 1
+        if not unknown("bool"):
+            break
+    return n
+
+
+def check_ends():
+    longer = itertools.cycle(range(10, 34))          # a turn each, then from the beginning
+    replay_values._held_bytes = lambda: (100, next(longer))
+    check("a loop goes on to the end that is known, while it keeps more", (unfinished(25), unfinished(25)), (25, 25))
+    replay_values._held_bytes = lambda: (7, 7)
+    check("and ends sooner if it takes no more memory", unfinished(25), 9)
+    check("a `for` goes on to its end", breaks(), 20)
+    replay_values.ARE_FALLING = True
+    check("or stops at once, the other way", breaks(), 1)
+    replay_values.ARE_FALLING = False
+
+
 def check_loops():
     check("a loop that a number bounds runs once", passes(), 11)
     replay_values.ARE_FALLING = True
     check("and some times the other way", passes(), 88)
     replay_values.ARE_FALLING = False
     growing = itertools.count(1)
-    replay_values._peak_bytes = lambda: next(growing)
+    replay_values._held_bytes = lambda: (next(growing), 0)
     check("one that waits for a number to grow ends", waits(5.0), 199)
     check("one that waits for it to fall ends", settles(), 200)
     check("one that waits for a word ends", Words().decode(), 200)
     check("an error is not asked for", guarded(), 500)
-    replay_values._peak_bytes = lambda: 7
+    replay_values._held_bytes = lambda: (7, 7)
     check("one that takes no more memory ends sooner", (waits(5.0), settles(), Words().decode()), (8, 9, 9))
     check("and one that sets what the loop asks", flagged(), 9)
     check("and one that waits in a caller of what reads", seeks(), 9)
@@ -404,7 +439,7 @@ def main():
     for function in (call, Tensor.__bool__, Tensor.__gt__, Tensor.__lt__):
         replay_values._hidden(function)              # PyTorch's lines, not the program's
     with contextlib.redirect_stderr(io.StringIO()) as said:
-        for rules in (check_known, check_unknown, check_choices, check_errors, check_loops, check_guard):
+        for rules in (check_known, check_unknown, check_choices, check_errors, check_loops, check_ends, check_guard):
             anew()
             rules()
     line = "test_values.py:%d: branches on a value that is not computed; it is taken for 1"

@@ -369,8 +369,8 @@ done
 expect 'nothing is open in a program that shows all' 0 '"open_sources": []' grep -e '"open_sources"' j.json
 expect 'what the program does not show is named' 7 'may move this peak: sizes that' \
     "$replay" run-sim --json open.json -- sh -c '
-        printf "sparse\nsizes\nnonsense\n" >>"$REPLAY_CUDASIM_JOURNAL/open-sources"; exec ./runtime'
-expect 'and in the JSON' 0 '"sizes",' grep -A 3 -e '"open_sources"' open.json
+        printf "sizes\nnonsense\n" >>"$REPLAY_CUDASIM_JOURNAL/open-sources"; exec ./runtime'
+expect 'and in the JSON' 0 '"sizes"' grep -A 3 -e '"open_sources"' open.json
 expect 'so its peak may be another' 0 '"peak_range": null' grep -e '"peak_range"' open.json
 expect 'and no other if nothing is open' 0 '"high_bytes"' grep -A 3 -e '"peak_range": {' j.json
 expect 'standard output is taken' 2 "belongs to the program" "$replay" run-sim --json - -- ./runtime
