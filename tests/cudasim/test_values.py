@@ -24,10 +24,11 @@ failures = 0
 
 class Storage:
     alive = weakref.WeakValueDictionary()
+    numbers = itertools.count(1 << 20, 1 << 20)      # never one again: PyTorch keeps that of a weak reference, too
 
     def __init__(self, n):
         self.cells = [0] * n
-        self._cdata = 16 + id(self)
+        self._cdata = next(Storage.numbers)
         Storage.alive[self._cdata] = self
 
     def nbytes(self):
