@@ -85,6 +85,17 @@ static void take_shared_memory(struct log_answer *a)
         a->found.verdict = VERDICT_HOST;
 }
 
+/* An error that tells no figures leaves open who filled the card. A table beside it does not. */
+static void take_table(struct log_answer *a, const char *bytes, size_t n)
+{
+    const enum verdict_kind v = a->found.verdict;
+    if (v != VERDICT_LIBRARY && v != VERDICT_UNTOLD && v != VERDICT_SOMEBODY_ELSE)
+        return;
+    smi_table_read(bytes, n, a->found.at, &a->table, &a->held);
+    if (a->held.holder == CARD_HOLDER_OTHERS)
+        a->found.verdict = VERDICT_SOMEBODY_ELSE;
+}
+
 /* An error of the driver may be of any library. */
 static bool is_of_driver(const struct log_form *f)
 {
@@ -155,6 +166,8 @@ static void read_found(struct log_answer *a, const struct log_walk *w, bool has_
         a->backend = log_facts_backend(bytes, n, a->found.at);
     if (!a->is_text && (strcmp(a->found.form->stack, "jax") == 0 || strcmp(a->found.form->stack, "tensorflow") == 0))
         take_xla(a, bytes, n);
+    if (!a->is_text)
+        take_table(a, bytes, n);
     read_end(a, bytes, n);
 }
 

@@ -6,6 +6,7 @@
 #ifndef REPLAY_REPLAY_WHY_LOG_ANSWER_H
 #define REPLAY_REPLAY_WHY_LOG_ANSWER_H
 
+#include "replay/why/smi_table.h"
 #include "replay/why/log_end.h"
 #include "replay/why/log_later.h"
 #include "replay/why/log_walk.h"
@@ -25,6 +26,8 @@ struct log_answer {
     struct log_facts facts;
     const struct log_caller *caller; /* which library was refused by the driver; NULL: not known. Static */
     const char *backend;             /* what helps on its backend, of an error of ggml; NULL. Static */
+    struct smi_table table;         /* of who holds the cards, pasted beside an error without figures */
+    struct card_held held;           /* what it tells of the card that was asked */
     struct log_xla xla;              /* of an error of XLA; not found otherwise */
     enum log_end end;                /* how the log goes on after the error that is answered */
     char last_line[LOG_OWN_LINE];    /* of the log */

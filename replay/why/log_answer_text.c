@@ -56,6 +56,8 @@ static const char *sentence_of(const struct log_found *f)
         return "The size is broken, not the memory: no request has so many bytes.";
     case VERDICT_HOST:
         return "The machine's memory is full: a Jetson's card shares it with the host.";
+    case VERDICT_SOMEBODY_ELSE:
+        return "Somebody else holds the card, as the table in the log shows: see below.";
     case VERDICT_FRAGMENTED:
         return "Fragmented: much of what PyTorch reserved is free, but live blocks keep its segments.";
     default:
@@ -185,6 +187,7 @@ static void print_form(FILE *out, const struct log_answer *a)
     words_print_screen(out, &first);
     print_lever(out, a);
     print_figures(out, &a->found.figures);
+    smi_table_print(out, &a->table, &a->held, a->facts.platform);
     if (may_leave(a))
         print_leave(out, a->facts.platform);
     print_advice(out, a);

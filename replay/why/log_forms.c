@@ -145,6 +145,10 @@ static enum verdict_kind judge(enum form_name form, const struct log_figures *f)
         return judge_paddle(f);
     if (form == FORM_TORCH_SUMMARY)
         return judge_summary(f);
+    if (form == FORM_HSA && is_known(f->free) && f->free > GIB)
+        return VERDICT_CARD_HAD_ROOM;                /* its queue needs far less of the card */
+    if (forms[form].verdict == VERDICT_FULL && is_known(f->total) && is_known(f->allocated) && f->allocated > f->total)
+        return VERDICT_HOST_LENT;
     if (forms[form].verdict == VERDICT_FULL && is_known(f->allowed) && is_known(f->allocated) && is_known(f->asked) &&
         add_capped(f->allocated, f->asked) > f->allowed)
         return VERDICT_LIMITED;

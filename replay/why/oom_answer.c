@@ -89,6 +89,8 @@ static const char *find_setting(const struct oom_text *t, const struct log_facts
                                    a->verdict == VERDICT_FULL_OR_FRAGMENTED;
     const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked && !facts->is_not_in_force);
     const bool is_refused = facts != NULL && facts->is_not_in_force;
+    if (t->is_foreign)
+        return NULL;                                 /* which settings its allocator has is not known here */
     if (is_limited && there <= a->account.allowed / MEMORY_GAIN_SHARE)
         return NULL;                                 /* a scrap serves one request, and raising the limit serves all */
     if (!may_lie_in_pieces || there < (is_limited ? a->account.asked : a->account.least_asked) || is_on)
@@ -334,8 +336,12 @@ static void print_others(FILE *out, const struct oom_text *t, enum platform p, b
         words_add(&w, "End process %" PRIu64 " if it is yours and not needed; ", t->other_id);
     else
         words_add(&w, "End what is yours and not needed; ");
-    words_add(&w, "%s shows what runs on the card.", card_tools_shows(p));
-    add_choice(&w, p, is_several);
+    if (t->is_foreign)
+        words_add(&w, "the tool of the card's maker shows what runs there.");
+    else
+        words_add(&w, "%s shows what runs on the card.", card_tools_shows(p));
+    if (!t->is_foreign)
+        add_choice(&w, p, is_several);
     words_add(&w, " Often it is an earlier run that did not end.");
     words_print_screen(out, &w);
 }
@@ -400,7 +406,8 @@ const char *oom_answer_recorder(enum platform p)
            "caught torch.cuda.memory._dump_snapshot(\"snapshot.pickle\"), then replay why snapshot.pickle.";
 }
 
-static void print_full(FILE *out, const struct oom_answer *a, const struct log_facts *facts, const char *line)
+static void print_full(FILE *out, const struct oom_text *t, const struct oom_answer *a, const struct log_facts *facts,
+                       const char *line)
 {
     static const char *const without_training[] = { "vllm", "sglang", "tensorrt-llm", "ollama", "llama.cpp", "comfyui",
                                                     NULL };
@@ -411,7 +418,7 @@ static void print_full(FILE *out, const struct oom_answer *a, const struct log_f
     }
     words_add(&less, "- What makes live data smaller: a smaller batch (with accumulation), checkpointing, a smaller "
                      "type, an optimizer with less state.");
-    if (is_simulated(a->platform))
+    if (is_simulated(a->platform) && !t->is_foreign)
         words_add(&less, " `replay predict -- python YOUR_PROGRAM` finds without a card which batch fits.");
     if (!is_within(facts, without_training))         /* its own options follow */
         words_print_screen(out, &less);
@@ -447,7 +454,7 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
     else if (verdict == VERDICT_SOMEBODY_ELSE)
         print_others(out, t, a->platform, is_of_several(t, facts));
     else if (verdict == VERDICT_FULL || verdict == VERDICT_HOST_LENT)
-        print_full(out, a, facts, line);
+        print_full(out, t, a, facts, line);
     if (t->is_listed)
         text_print_screen(out, "- One of the processes that the text lists must be the program itself: with what "
                                "PyTorch had reserved they exceed what was in use. It is the one whose figure fits. "
@@ -481,7 +488,10 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
     const char *why;
     const bool is_in_pieces = a->setting != NULL || verdict_of(a->judgement.giver) == VERDICT_FRAGMENTED;
     const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked);
-    if (t->is_early && is_in_pieces && a->platform != PLATFORM_NPU && a->platform != PLATFORM_XPU)
+    if (t->is_foreign)
+        words_add(&w, "- This text is of a device that a package adds to PyTorch. Its maker tells which settings its "
+                      "allocator has, and what shows who is on the card; none is recommended here.");
+    else if (t->is_early && is_in_pieces && a->platform != PLATFORM_NPU && a->platform != PLATFORM_XPU)
         words_add(&w, "- This text is of PyTorch 2.0 or older, which has no expandable_segments. In 2.1 or newer, on "
                       "Linux, expandable_segments:True is the setting to try first.");
     else if (t->expandable_reserve != OOM_TEXT_UNKNOWN)
@@ -507,14 +517,14 @@ bool oom_answer_print_recording(FILE *out, const struct log_facts *facts)
     return true;
 }
 
-static void print_next(FILE *out, const struct oom_answer *a, const struct log_facts *facts)
+static void print_next(FILE *out, const struct oom_text *t, const struct oom_answer *a, const struct log_facts *facts)
 {
     struct words w = { .n = 0 };
     if (facts != NULL && facts->recording[0] != '\0' && a->setting != NULL)
         text_print_screen(out, "- By the error's text alone the setting is worth a try, not certain.");
     if (oom_answer_print_recording(out, facts))
         return;
-    const char *recorder = oom_answer_recorder(a->platform);
+    const char *recorder = t->is_foreign ? NULL : oom_answer_recorder(a->platform);
     if (a->verdict == VERDICT_SOMEBODY_ELSE || recorder == NULL)
         return;
     words_add(&w, "- This is all that the error's text tells%s. A recording tells ",
@@ -572,5 +582,5 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
         oom_answer_print_guess(out);
     print_which(out, t);
     print_held(out, t, &a);
-    print_next(out, &a, facts);
+    print_next(out, t, &a, facts);
 }

@@ -402,6 +402,20 @@ static bool is_opening(const char *text, size_t at, size_t n)
            letters_are(letters_from(text, at, n), opening);
 }
 
+/* The device's name stands before the words: "CUDA out of memory". One that a package adds to PyTorch has an allocator
+ * and tools of its own. No name, or another word, as of "GPU 0 out of memory", tells nothing. */
+static bool is_of_foreign_device(const char *text, size_t at)
+{
+    static const char *const foreign[] = { "MUSA ", "MLU ", "GCU ", "SDAA ", "HPU ", "MACA ", "DIPU ", "TXDA ",
+                                           "SPYRE ", "PrivateUse1 " };
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        const size_t n = strlen(foreign[i]);
+        if (at >= n && memcmp(text + at - n, foreign[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A notebook's file has an error twice: as "evalue", and at the end of the traceback that follows. */
 static bool is_notebook_copy(const char *text, size_t at)
 {
@@ -426,6 +440,7 @@ bool oom_text_find_deaths(const char *text, size_t n, struct oom_text *out, stru
         const bool is_whole = read_at(text, i, n, &t);
         t.line = line;
         t.is_headless = text[i] == tried[0];
+        t.is_foreign = is_of_foreign_device(text, i);
         t.at = i;
         n_errors += is_whole && !is_notebook_copy(text, i);
         if (is_whole)

@@ -35,6 +35,7 @@ struct oom_text {
     unsigned gpu;
     const char *variable;            /* of the settings, as the text names it; PYTORCH_CUDA_ALLOC_CONF if it names none.
                                       * Static */
+    bool     is_foreign;             /* of a device that is none of PyTorch's own: "MUSA out of memory" */
     bool     is_headless;            /* it lacks its first words: another error's may stand there */
     bool     is_early;               /* the wording up to PyTorch 2.0 */
     bool     names_max_split;        /* max_split_size_mb */

@@ -241,3 +241,27 @@ Test(oom_answer, no_setting_is_recommended_where_it_does_not_exist_or_is_set)
     facts = (struct log_facts){ .platform = PLATFORM_WINDOWS, .is_not_in_force = true };
     cr_expect_eq(answer_with("", 5, 20, 18, &facts).verdict, VERDICT_NOT_IN_FORCE);
 }
+
+/* Of a device that a package adds, most of whose memory is free in pieces: the same figures of CUDA get a setting. */
+static struct oom_answer answer_of_device(const char *device, struct oom_text *t)
+{
+    char text[400];
+    snprintf(text, sizeof text, "RuntimeError: %s out of memory. Tried to allocate 5.00 GiB (%s 0; 40.00 GiB total "
+             "capacity; 20.00 GiB already allocated; 1.00 GiB free; 38.00 GiB reserved in total by PyTorch) If "
+             "reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.", device,
+             device);
+    cr_assert(oom_text_find(text, strlen(text), t));
+    return oom_answer_of(t, NULL);
+}
+
+Test(oom_answer, a_device_that_a_package_adds_gets_no_setting_of_cuda)
+{
+    static const char *const foreign[] = { "MUSA", "MLU", "GCU", "HPU" };
+    struct oom_text t;
+    cr_expect_str_eq(answer_of_device("CUDA", &t).setting, "max_split_size_mb:128");
+    cr_expect_not(t.is_foreign);
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        const struct oom_answer a = answer_of_device(foreign[i], &t);
+        cr_expect(t.is_foreign && a.setting == NULL && a.verdict == VERDICT_FRAGMENTED, "%s", foreign[i]);
+    }
+}

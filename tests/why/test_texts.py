@@ -125,7 +125,8 @@ def main():
     parser.add_argument("folders", nargs="*", help="build folder and source folder, which ctest names")
     parser.add_argument("--half", choices=("tuned", "kept", "found", "found-2", "found-3", "kept-3", "found-4",
                                            "found-5", "kept-5", "found-6", "found-7", "found-8", "kept-8",
-                                           "found-9", "found-10", "found-11", "found-12"))
+                                           "found-9", "found-10", "found-11", "found-12",
+                                           "found-13", "kept-13"))
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--write", type=pathlib.Path)
     args = parser.parse_args()
