@@ -31,6 +31,12 @@ const char *card_tools_chooses(enum platform p)
     return tools[p].chooses;
 }
 
+const char *card_tools_module(enum platform p)
+{
+    return p == PLATFORM_XPU ? "torch.xpu" : p == PLATFORM_NPU ? "torch.npu" : p == PLATFORM_MPS ? "torch.mps"
+                                                                                                 : "torch.cuda";
+}
+
 /* The end of the sentence that begins at `at`, its blank included. */
 static const char *sentence_end(const char *at)
 {

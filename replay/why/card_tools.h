@@ -14,6 +14,9 @@ const char *card_tools_shows(enum platform p);
 /* "CUDA_VISIBLE_DEVICES"; NULL: there is one card only. Static. */
 const char *card_tools_chooses(enum platform p);
 
+/* PyTorch's module of this kind of card: "torch.cuda", "torch.xpu". Static. */
+const char *card_tools_module(enum platform p);
+
 /* Prints advice as a paragraph after "- ". A sentence that chooses a card is left out where there is one only. Nothing
  * is printed of NULL or "". */
 void card_tools_print_advice(FILE *out, enum platform p, const char *advice);

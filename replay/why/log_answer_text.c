@@ -197,7 +197,7 @@ static void print_form(FILE *out, const struct log_answer *a)
         words_print_screen(out, &w);
     }
     if (a->facts.shared != NULL && a->found.verdict != VERDICT_KERNEL)
-        oom_answer_print_shared(out, a->facts.shared);
+        oom_answer_print_shared(out, a->facts.shared, a->facts.platform);
     if (strcmp(log_answer_stack(a), a->found.form->stack) != 0)
         card_tools_print_advice(out, a->facts.platform, a->facts.within_advice);
     print_killed(out, a);

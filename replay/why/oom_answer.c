@@ -318,9 +318,9 @@ static void print_ranks_on_one(FILE *out, const struct oom_text *t, enum platfor
 {
     struct words w = { .n = 0 };
     words_add(&w, "- Rank %" PRId64 " asked on GPU %u, beside others. Each rank must choose its card before it uses "
-                  "one: torch.cuda.set_device(local_rank), or a device with its number wherever one is named. If the "
+                  "one: %s.set_device(local_rank), or a device with its number wherever one is named. If the "
                   "run shows each rank one card only, they are other programs: %s tells.", t->rank, t->gpu,
-              card_tools_shows(p));
+              card_tools_module(p), card_tools_shows(p));
     words_print_screen(out, &w);
 }
 
@@ -362,7 +362,24 @@ static bool is_of_several(const struct oom_text *t, const struct log_facts *fact
     return t->rank >= 0 || t->n_ranks > 1 || (is_spread && t->gpu > 0);
 }
 
-void oom_answer_print_shared(FILE *out, const char *machine)
+/* An APU takes the host's memory through the kernel's TTM, whose limit is half of it unless somebody raised it.
+ * Sources: ROCm's "AMD RDNA3.5 system optimization"; amd-debug-tools; ROCm/ROCm#5444 (kernels before 6.16.9). */
+static void print_apu(FILE *out, const char *machine, enum platform p)
+{
+    if (strstr(machine, "APU") == NULL && strstr(machine, "Strix") == NULL)
+        return;
+    if (p == PLATFORM_ROCM)
+        text_print_screen(out, "- By default Linux gives an APU at most half of the host's memory beside what the "
+                               "firmware set aside. `amd-ttm --set GB` (of amd-debug-tools) raises that from the next "
+                               "start on, as ttm.pages_limit on the kernel's command line does; amdgpu.gttsize is "
+                               "the older way. Kernels before 6.16.9 show ROCm about 15.5 GiB on gfx1151, whatever "
+                               "is set.");
+    else if (p == PLATFORM_ROCM_WINDOWS)
+        text_print_screen(out, "- Where the driver offers it, Variable Graphics Memory in AMD's software, or the "
+                               "firmware's setup, sets more memory aside for the APU.");
+}
+
+void oom_answer_print_shared(FILE *out, const char *machine, enum platform p)
 {
     struct words w = { .n = 0 };
     words_add(&w, "- %s shares the host's memory, so what fits is not known from these figures: programs of the "
@@ -370,6 +387,7 @@ void oom_answer_print_shared(FILE *out, const char *machine)
                   "set aside, not "
                   "what the machine has. `free -h` shows the host's side; no setting is recommended there.", machine);
     words_print_screen(out, &w);
+    print_apu(out, machine, p);
 }
 
 void oom_answer_print_guess(FILE *out)
@@ -411,7 +429,7 @@ static void print_full(FILE *out, const struct oom_text *t, const struct oom_ans
 {
     static const char *const without_training[] = { "vllm", "sglang", "tensorrt-llm", "ollama", "llama.cpp", "comfyui",
                                                     NULL };
-    struct words w = { .n = 0 }, less = { .n = 0 };
+    struct words w = { .n = 0 }, less = { .n = 0 }, cells = { .n = 0 };
     if (line != NULL && a->account.asked > a->account.total / 10) {
         words_add(&w, "- The refused request is a large one, asked for at %s", line);
         words_print_screen(out, &w);
@@ -423,13 +441,34 @@ static void print_full(FILE *out, const struct oom_text *t, const struct oom_ans
     if (!is_within(facts, without_training))         /* its own options follow */
         words_print_screen(out, &less);
     if (facts != NULL && facts->shell == SHELL_NOTEBOOK)
-        text_print_screen(out, "- In a notebook, models of earlier cells and the last error's traceback keep their "
-                               "memory. Restart the kernel, or: del model; import gc, sys; sys.last_traceback = "
-                               "None; gc.collect(); torch.cuda.empty_cache()");
+        words_add(&cells, "- In a notebook, models of earlier cells and the last error's traceback keep their memory. "
+                          "Restart the kernel, or: del model; import gc, sys; sys.last_traceback = None; gc.collect(); "
+                          "%s.empty_cache()", card_tools_module(a->platform));
+    if (cells.n > 0 && !t->is_foreign)
+        words_print_screen(out, &cells);
 }
 
-static void print_room(FILE *out, const struct oom_text *t)
+/* Intel's first cards (Arc A) have no buffer of 4 GiB or more; with two cards of the next, PyTorch 2.10 was refused its
+ * first tensor. Sources: intel/intel-extension-for-pytorch#325, intel/llm-scaler#305. */
+static bool print_room_of_xpu(FILE *out, const struct oom_text *t)
 {
+    const bool is_large = t->asked + oom_text_rounding(t->asked) >= 4 * GIB, is_first = t->allocated < MIB;
+    if (is_large)
+        text_print_screen(out, "- On Intel's Arc A cards the driver gives no buffer of 4 GiB or more, however much is "
+                               "free. Cut the tensor: a smaller batch, or slices. "
+                               "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lets the driver try, and not every kernel "
+                               "computes right with such buffers there.");
+    else if (is_first)
+        text_print_screen(out, "- PyTorch held nothing yet, so the driver probably refused for another reason than "
+                               "memory. With several cards, show the program one: ZE_AFFINITY_MASK=0 before it "
+                               "starts. A newer driver or PyTorch is the other cure.");
+    return is_large || is_first;
+}
+
+static void print_room(FILE *out, const struct oom_text *t, enum platform p)
+{
+    if (p == PLATFORM_XPU && print_room_of_xpu(out, t))
+        return;
     if (t->lacks_free)
         text_print_screen(out, "- What was free is not in the text. Another process may have what PyTorch had not "
                                "reserved, or the driver gives no block that large.");
@@ -443,12 +482,14 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
                          const struct log_facts *facts, const char *line)
 {
     const enum verdict_kind verdict = verdict_of(a->judgement.giver);
+    struct words limit = { .n = 0 };
+    words_add(&limit, "- The card had room. Raise the fraction where the program sets it: with "
+                      "%s.set_per_process_memory_fraction, or as per_process_memory_fraction in the allocator's "
+                      "settings.", t->is_foreign ? "its module" : card_tools_module(a->platform));
     if (verdict == VERDICT_LIMITED)
-        text_print_screen(out, "- The card had room. Raise the fraction where the program sets it: with "
-                               "torch.cuda.set_per_process_memory_fraction, or as per_process_memory_fraction in "
-                               "the allocator's settings.");
+        words_print_screen(out, &limit);
     else if (verdict == VERDICT_CARD_HAD_ROOM)
-        print_room(out, t);
+        print_room(out, t, a->platform);
     else if (verdict == VERDICT_ONE_TENSOR)
         print_one_tensor(out, line);
     else if (verdict == VERDICT_SOMEBODY_ELSE)
@@ -570,7 +611,7 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
         print_setting(out, t, &a, facts);
     fputc('\n', out);
     if (facts != NULL && facts->shared != NULL)
-        oom_answer_print_shared(out, facts->shared);
+        oom_answer_print_shared(out, facts->shared, a.platform);
     print_why_so(out, t, &a, facts, line);
     if (a.setting != NULL && is_limited) {
         text_print_screen(out, "- If it must stay, less of what is allowed may lie idle with:");

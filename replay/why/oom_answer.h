@@ -45,7 +45,7 @@ bool oom_answer_print_recording(FILE *out, const struct log_facts *facts);
 /* Why the system counts as Windows, if only the log's encoding tells, as a paragraph. */
 void oom_answer_print_guess(FILE *out);
 
-/* What is not known of a card that shares the host's memory, as a paragraph. */
-void oom_answer_print_shared(FILE *out, const char *machine);
+/* What is not known of a card that shares the host's memory, and what gives it more of that, as paragraphs. */
+void oom_answer_print_shared(FILE *out, const char *machine, enum platform p);
 
 #endif

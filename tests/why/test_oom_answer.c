@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What the text of an error supports is said, and no more: its sizes are rounded, and it does not name the request. */
 #include "answers/fixed_words.h"
+#include "replay/why/card_tools.h"
 #include "replay/why/oom_answer.h"
 
 #include "base/units.h"
@@ -264,4 +265,35 @@ Test(oom_answer, a_device_that_a_package_adds_gets_no_setting_of_cuda)
         const struct oom_answer a = answer_of_device(foreign[i], &t);
         cr_expect(t.is_foreign && a.setting == NULL && a.verdict == VERDICT_FRAGMENTED, "%s", foreign[i]);
     }
+}
+
+/* What is said of a machine whose card shares the host's memory. */
+static bool says_of_shared(const char *machine, enum platform p, const char *words)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    cr_assert_not_null(out);
+    oom_answer_print_shared(out, machine, p);
+    fclose(out);
+    const bool is_said = strstr(text, words) != NULL;
+    free(text);
+    return is_said;
+}
+
+Test(oom_answer, only_an_apu_is_told_how_to_give_it_more_of_the_host)
+{
+    cr_expect(says_of_shared("an APU (gfx1151)", PLATFORM_ROCM, "amd-ttm"));
+    cr_expect(says_of_shared("Strix Halo", PLATFORM_ROCM, "amd-ttm"));
+    cr_expect_not(says_of_shared("GB10", PLATFORM_LINUX, "amd-ttm"));
+    cr_expect_not(says_of_shared("an APU (gfx1151)", PLATFORM_ROCM_WINDOWS, "amd-ttm"));
+    cr_expect(says_of_shared("an APU (gfx1151)", PLATFORM_ROCM_WINDOWS, "Variable Graphics Memory"));
+}
+
+Test(oom_answer, each_kind_of_card_has_its_own_module)
+{
+    cr_expect_str_eq(card_tools_module(PLATFORM_XPU), "torch.xpu");
+    cr_expect_str_eq(card_tools_module(PLATFORM_NPU), "torch.npu");
+    cr_expect_str_eq(card_tools_module(PLATFORM_ROCM), "torch.cuda");
+    cr_expect_str_eq(card_tools_module(PLATFORM_LINUX), "torch.cuda");
 }
