@@ -1058,6 +1058,30 @@ Test(cudasim, a_card_says_that_it_has_no_fabric_in_as_much_room_as_there_is)
     cr_expect_eq(fabric(2, answer), BAD_ARGUMENT);
 }
 
+/* Of two values of 40 bytes each, as nvmlFieldValue_t has them: what became of one stands at byte 28. */
+Test(cudasim, each_field_that_nobody_knows_says_so_itself)
+{
+    enum { SUCCESS = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, BYTES = 40, CODE_AT = 28 };
+    struct cudasim_rig r;
+    int (*init)(void), (*fields)(uint64_t, int, void *), code;
+    unsigned char values[3 * BYTES];
+    cudasim_rig_open(&r, "sim:1GiB", NULL);
+    void *nvml = cudasim_rig_library("libnvidia-ml.so.1");
+    cudasim_rig_find(nvml, "nvmlInit_v2", &init);
+    cudasim_rig_find(nvml, "nvmlDeviceGetFieldValues", &fields);
+    cr_assert_eq(init(), SUCCESS);
+    memset(values, 0xaa, sizeof values);
+    cr_expect_eq(fields(1, 2, values), SUCCESS);
+    for (size_t i = 0; i < 2; i++) {
+        memcpy(&code, values + i * BYTES + CODE_AT, sizeof code);
+        cr_expect_eq(code, NOT_SUPPORTED, "field %zu", i);
+    }
+    cr_expect_eq(values[2 * BYTES + CODE_AT], 0xaa, "no more than was asked for");
+    cr_expect_eq(fields(2, 2, values), BAD_ARGUMENT);
+    cr_expect_eq(fields(1, 0, values), BAD_ARGUMENT);
+    cr_expect_eq(fields(1, 1, NULL), BAD_ARGUMENT);
+}
+
 Test(cudasim, a_card_tells_its_capability_and_which_cards_it_reaches)
 {
     enum { SUCCESS = 0, BAD_ARGUMENT = 2, READ = 0, NVLINK = 2, REACHED = 0, NOT_REACHED = 5 };

@@ -261,6 +261,7 @@ static const struct answers answers[] = {
     ANSWERS(nvmlDeviceGetPciInfo_v3, 1) ANSWERS(nvmlDeviceGetMemoryInfo, 1) ANSWERS(nvmlDeviceGetMemoryInfo_v2, 1)
     ANSWERS(nvmlDeviceGetComputeRunningProcesses, 1) ANSWERS(nvmlDeviceGetComputeRunningProcesses_v2, 1)
     ANSWERS(nvmlDeviceGetComputeRunningProcesses_v3, 1) ANSWERS(nvmlDeviceGetGpuFabricInfoV, 1)
+    ANSWERS(nvmlDeviceGetFieldValues, 2)
 };
 #undef ANSWERS
 #undef DONE
