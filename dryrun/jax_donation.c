@@ -260,14 +260,24 @@ static enum err replay_donated(struct donation *d, const struct device_config *d
     return e;
 }
 
+/* The one that would donate most; if none was paired, the one that has most to donate. */
 static void take_largest(const struct donation *d, struct jax_donation *out)
 {
+    uint64_t most_bytes = 0;
+    const struct fact *most = NULL;
     for (size_t i = 0; i < d->n_facts; i++)
         if (d->bytes[i] > out->bytes) {
             out->bytes = d->bytes[i];
             out->arguments = d->arguments[i];
-            snprintf(out->program, sizeof out->program, "%.*s", (int)d->facts[i].n_program, d->facts[i].program);
+            most = &d->facts[i];
         }
+    for (size_t i = 0; i < d->n_facts && out->arguments == 0; i++)
+        if (d->facts[i].bytes / TINY * d->facts[i].arguments > most_bytes) {
+            most_bytes = d->facts[i].bytes / TINY * d->facts[i].arguments;
+            most = &d->facts[i];
+        }
+    if (most != NULL)
+        snprintf(out->program, sizeof out->program, "%.*s", (int)most->n_program, most->program);
 }
 
 static enum err read_requests(struct donation *d, struct err_detail *err)
@@ -310,7 +320,54 @@ enum err jax_donation_find(struct trace_reader *trace, const struct device_confi
     return e;
 }
 
-void jax_donation_say(struct words *out, const struct jax_donation *d, const struct jax_need *now)
+/* ---- the run with them ---- */
+
+bool jax_donation_may_gain(const struct jax_donation *d, const struct jax_need *now)
+{
+    const bool gains = d->has_lower_peak && d->need.region_bytes < now->region_bytes;
+    return d->program[0] != '\0' && now->region_bytes > 0 && (d->arguments == 0 || gains);
+}
+
+void jax_donation_take_run(struct jax_donation *d, const char *log, bool has_ended)
+{
+    static const char said[] = "replay donate: ";
+    char line[256];
+    const char *donates;
+    FILE *f = fopen(log, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, said, sizeof said - 1) == 0 && (donates = strstr(line, " donates ")) != NULL)
+            (void)sscanf(donates, " donates %63[0-9,]", d->donated);
+    if (f != NULL)
+        fclose(f);
+    if (d->donated[0] == '\0')
+        return;
+    d->trial = has_ended ? DONATION_TRIED : DONATION_FAILED;
+    if (!has_ended)
+        program_failure_read(log, &d->failure);
+}
+
+const struct jax_need *jax_donation_need(const struct jax_donation *d)
+{
+    return d->trial == DONATION_TRIED ? &d->tried : &d->need;
+}
+
+/* What the run said, which is more than the replay did. */
+static void say_trial(struct words *out, const struct jax_donation *d, const struct jax_need *now)
+{
+    char region[UNITS_TEXT], was[UNITS_TEXT];
+    words_add(out, "The program was run once more with jax.jit(%s, donate_argnums=(%s%s)): ", d->program + strlen("jit_"),
+              d->donated, strchr(d->donated, ',') != NULL ? "" : ",");
+    if (d->trial == DONATION_FAILED)
+        words_add(out, "it ended with \"%s\". If it reads these arguments after the call, they cannot be donated.",
+                  d->failure.line);
+    else if (d->tried.region_bytes < now->region_bytes)
+        words_add(out, "a region of %s is then enough, instead of %s.",
+                  units_format_bytes(d->tried.region_bytes, region), units_format_bytes(now->region_bytes, was));
+    else
+        words_add(out, "the region is not smaller.");
+}
+
+static void say_replayed(struct words *out, const struct jax_donation *d, const struct jax_need *now)
 {
     char bytes[UNITS_TEXT], region[UNITS_TEXT];
     if (!d->has_candidates) {
@@ -335,4 +392,12 @@ void jax_donation_say(struct words *out, const struct jax_donation *d, const str
                   "donate_argnums.", units_format_bytes(d->need.region_bytes, region));
     else
         words_add(out, "replayed so, the region is not smaller.");
+}
+
+void jax_donation_say(struct words *out, const struct jax_donation *d, const struct jax_need *now)
+{
+    if (d->trial == DONATION_NOT_TRIED)
+        say_replayed(out, d, now);
+    else
+        say_trial(out, d, now);
 }

@@ -425,7 +425,8 @@ bool predicted_run_is_at(const struct predicted_run *run, enum run_level of_run,
     const bool are_expected = (made == RUN_EXPECTED || made == RUN_OTHER) &&
                               (level == RUN_EXPECTED || level == RUN_OTHER);
     const bool is_of_workspaces = run->are_workspaces_open && !are_expected;
-    return made == level || (!is_of_workspaces && !is_of_sizes && !is_of_waits && !is_of_branches);
+    const bool is_of_donation = (made == RUN_DONATED) != (level == RUN_DONATED);
+    return made == level || (!is_of_donation && !is_of_workspaces && !is_of_sizes && !is_of_waits && !is_of_branches);
 }
 
 bool predicted_run_adapts(const struct predicted_run *run)
@@ -463,6 +464,8 @@ static enum err make_env(const struct run_request *request, const struct sim_car
         e = child_env_put(env, "REPLAY_CUDASIM_NUMBERS", "falling", '\0', err);
     if (e == ERR_OK && request->level == RUN_SEARCH)
         e = child_env_put(env, "REPLAY_CUDASIM_SEARCH", "most", '\0', err);
+    if (e == ERR_OK && request->level == RUN_DONATED)
+        e = child_env_put(env, "REPLAY_JAX_DONATE", request->donates, '\0', err);
     if (e == ERR_OK)
         e = child_env_put(env, "REPLAY_TORCH_RECORD", sim_card_journals(card), '\0', err);
     return e == ERR_OK ? child_env_put(env, "REPLAY_TORCH_FOLLOW", text, '\0', err) : e;

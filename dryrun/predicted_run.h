@@ -26,6 +26,7 @@ enum run_level {
     RUN_MOST,                        /* the most of both; once the program waits for it */
     RUN_OTHER,                       /* as expected, but a number that is read and not known is below the last one */
     RUN_SEARCH,                      /* as the most, and so for the search of cudnn.benchmark */
+    RUN_DONATED,                     /* as expected, but a JAX function donates its arguments (run_request.donates) */
     RUN_LEVELS
 };
 
@@ -46,6 +47,7 @@ struct run_request {
     uint64_t steps;                  /* equal ones after which it is stopped; 0: none */
     uint64_t within_s;
     enum run_level level;
+    const char *donates;             /* RUN_DONATED: the function, as XLA calls it */
     bool are_workspaces_typed;       /* the card's text says what convolutions take, at every level */
     const volatile sig_atomic_t *interrupted;
 };

@@ -272,7 +272,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
     const bool are_typed = strstr(device, "workspaces=") != NULL;
     const char *const levels[RUN_LEVELS] = { [RUN_EXPECTED] = "", [RUN_LEAST] = ",workspaces=none",
                                              [RUN_MOST] = ",workspaces=most", [RUN_OTHER] = "",
-                                             [RUN_SEARCH] = ",workspaces=most" };
+                                             [RUN_SEARCH] = ",workspaces=most", [RUN_DONATED] = "" };
     if (!are_typed && strlen(device) + strlen(levels[r->level]) < sizeof device)
         strcat(device, levels[r->level]);
     const struct run_request request = {
@@ -281,7 +281,7 @@ static enum err start_run(struct prediction *p, struct prediction_run *r, struct
                   .values = p->asked.values },
         .program = (const char *const *)program, .title = title, .overlay = &p->overlay, .steps = p->asked.steps,
         .within_s = r->level == RUN_OTHER && p->asked.within_s > OTHER_WITHIN_S ? OTHER_WITHIN_S : p->asked.within_s,
-        .level = r->level, .are_workspaces_typed = are_typed,
+        .level = r->level, .donates = p->jax_donation.program, .are_workspaces_typed = are_typed,
         .interrupted = p->asked.interrupted,
     };
     e = p->n_runs > 1 ? overlay_clear(&p->overlay, err) : ERR_OK;
@@ -892,6 +892,37 @@ static enum err with_trace(struct prediction *p, const struct prediction_run *ru
     return e;
 }
 
+/* What the requests of the run with donated arguments need. */
+static enum err find_need_if_donated(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
+                                     const struct replay_config *cfg, struct err_detail *err)
+{
+    (void)run;
+    (void)cfg;
+    return jax_need_find(trace, &p->rows[0].answer.device.config, &p->jax_donation.tried, err);
+}
+
+/* Replayed, donation is a guess of what XLA would compile. So the program runs with it, if it may gain. */
+static enum err try_donation(struct prediction *p, struct err_detail *err)
+{
+    struct jax_donation *d = &p->jax_donation;
+    const struct run_wanted now = { .card = p->rows[0].device, .value = p->range.low, .level = RUN_MOST };
+    const struct run_wanted wanted = { .card = now.card, .value = now.value, .level = RUN_DONATED };
+    const size_t n = p->n_runs;
+    struct prediction_run *without = NULL;
+    if (!jax_donation_may_gain(d, &p->jax_need))
+        return ERR_OK;
+    enum err e = need_run(p, &now, true, &without, err);
+    if (e == ERR_OK)
+        e = add_run(p, without->device, &wanted, without->is_enlarged, err);
+    const struct predicted_run *run = p->n_runs > n ? &p->runs[n].made : NULL;
+    const bool has_ended = e == ERR_OK && run->is_of_jax && run->status == 0 && run->end == RUN_ENDED;
+    if (has_ended)
+        e = with_trace(p, &p->runs[n], find_need_if_donated, err);
+    if (run != NULL)
+        jax_donation_take_run(d, run->log, has_ended);
+    return p->showed_nothing ? ERR_OK : e;
+}
+
 static enum err check_setting(struct prediction *p, const struct prediction_run *run, struct trace_reader *trace,
                               const struct device_choice *device, const struct replay_config *cfg,
                               struct err_detail *err)
@@ -951,6 +982,8 @@ static enum err say_once(struct prediction *p, struct err_detail *err)
         prefer_known_card(p);
     if (e == ERR_OK && p->has_smallest && p->jax_need.region_bytes > 0)
         e = confirm_size_of_jax(p, err);
+    if (e == ERR_OK)
+        e = try_donation(p, err);
     const struct prediction_run *run = &p->runs[row->run];
     if (e == ERR_OK && run->made.is_of_pytorch)
         e = with_trace(p, run, find_categories, err);

@@ -464,8 +464,10 @@ def _show_device_nodes(hardware):
 
 def _watch_jax(jax):
     """What JAX's own allocator holds is written beside the journals. A JAX that has no plugin runs on the CPU."""
+    import replay_donate
     import replay_jax
     replay_jax.install(jax)
+    replay_donate.install(jax)
     plugins = importlib.machinery.PathFinder.find_spec("jax_plugins")
     folders = plugins.submodule_search_locations if plugins is not None else ()
     names = [name for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)]

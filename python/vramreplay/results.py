@@ -2091,13 +2091,14 @@ class JaxMemoryLever(Result):
     """An item of `levers` of JaxMemory: what one may do about its memory, in JAX's words."""
     #: a variable of the environment, or what one writes in the program
     lever: str
-    #: the recorded requests were replayed with it; false: nothing is known of it
+    #: the recorded requests were replayed with it, or the program was run with it (donation); false: nothing is
+    #: known of it
     tried: bool
-    #: of the card then, on one with room, with what CUDA and its libraries hold; of donation, so much or more,
-    #: because XLA compiles anew; null: not tried
+    #: of the card then, on one with room, with what CUDA and its libraries hold; of donation that was not run,
+    #: so much or more, because XLA compiles anew; null: not tried
     card_bytes: Optional[int]
-    #: the least region then, if it is another: of donation, if it is arguments that are freed after a run, so
-    #: much or more
+    #: the least region then, if it is another: of donation that was not run, if it is arguments that are freed
+    #: after a run, so much or more
     region_bytes: Optional[int]
 
 
@@ -2106,10 +2107,17 @@ class JaxMemoryDonation(Result):
     """`donation` of JaxMemory."""
     #: that would donate most, as XLA calls it
     program: str
-    #: of it
+    #: of it; 0: which buffers they are was not found
     arguments: int
     #: of these in all
     bytes: int
+    #: the program was run once more, with these donated:
+    run: bool
+    #: donate_argnums of that run, "0,1"; null: it was not run
+    argnums: Optional[str]
+    #: in which that run ended, most likely because an argument is read after the call; the lever's figures are
+    #: then the replay's; null: none
+    error: Optional[str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -2132,7 +2140,7 @@ class JaxMemory(Result):
     #: what one may do about its memory, in JAX's words
     levers: List[JaxMemoryLever]
     #: arguments that could be donated; null: no function of the program's own has one of the shape of a result
-    #: that is not donated, or which buffers they are was not found
+    #: that is not donated
     donation: Optional[JaxMemoryDonation]
 
 

@@ -5,7 +5,9 @@
 #include "base/units.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SAID = sizeof ((struct words *)NULL)->text };
 
@@ -113,4 +115,71 @@ Test(jax_donation, without_arguments_of_the_shape_of_a_result_there_is_nothing_t
     cr_expect(!donation_in("no fact\n1 2\n", 0, said).has_candidates);
     cr_expect_eq(donation_in("8388608 1 1 jit_step", 0, said).arguments, 0, "of another size");
     cr_expect_eq(donation_in("4194304 1 1 jit_other", 0, said).arguments, 0, "of another program");
+}
+
+/* ---- the program run once more, with the arguments donated ---- */
+
+static const struct jax_need now = { .region_bytes = 16 * MIB };
+
+/* A run that printed this. */
+static struct jax_donation after_run(const char *printed, bool has_ended, char said[static SAID])
+{
+    char log[] = "/tmp/test-jax-donation.XXXXXX";
+    const int fd = mkstemp(log);
+    struct words w = { .n = 0 };
+    struct jax_donation d = { .has_candidates = true, .program = "jit_step", .arguments = 1, .bytes = 4 * MIB,
+                              .need = { .region_bytes = 8 * MIB, .grown_bytes = 9 * MIB }, .has_lower_peak = true };
+    cr_assert_eq(write(fd, printed, strlen(printed)), (ssize_t)strlen(printed));
+    close(fd);
+    jax_donation_take_run(&d, log, has_ended);
+    unlink(log);
+    d.tried = (struct jax_need){ .region_bytes = 12 * MIB, .grown_bytes = 14 * MIB };
+    jax_donation_say(&w, &d, &now);
+    snprintf(said, SAID, "%s", w.text);
+    return d;
+}
+
+Test(jax_donation, what_the_run_took_stands_before_what_the_replay_reckons)
+{
+    char said[SAID];
+    const struct jax_donation d = after_run("a\nreplay donate: step donates 0,1\nb\n", true, said);
+    cr_expect_eq(d.trial, DONATION_TRIED);
+    cr_expect_eq(jax_donation_need(&d)->region_bytes, 12 * MIB);
+    cr_expect_not_null(strstr(said, "jax.jit(step, donate_argnums=(0,1))"), "%s", said);
+    cr_expect_not_null(strstr(said, "a region of 12 MiB is then enough, instead of 16 MiB"), "%s", said);
+    cr_expect_null(strstr(said, "8 MiB"), "%s", said);
+}
+
+Test(jax_donation, a_program_that_reads_what_it_donated_says_so_in_its_own_words)
+{
+    char said[SAID];
+    const struct jax_donation d = after_run("replay donate: step donates 0\nRuntimeError: Array has been deleted.\n",
+                                            false, said);
+    cr_expect_eq(d.trial, DONATION_FAILED);
+    cr_expect_eq(jax_donation_need(&d)->region_bytes, 8 * MIB);
+    cr_expect_not_null(strstr(said, "donate_argnums=(0,))"), "%s", said);
+    cr_expect_not_null(strstr(said, "Array has been deleted"), "%s", said);
+}
+
+Test(jax_donation, a_run_in_which_nothing_was_donated_tells_nothing)
+{
+    char said[SAID];
+    cr_expect_eq(after_run("replay donate: step donates nothing\n", true, said).trial, DONATION_NOT_TRIED);
+    cr_expect_eq(after_run("", true, said).trial, DONATION_NOT_TRIED);
+    cr_expect_not_null(strstr(said, "a region of 8 MiB would be needed, or more"), "%s", said);
+}
+
+Test(jax_donation, a_run_is_made_if_it_may_tell_more)
+{
+    struct jax_donation d = { .has_candidates = true, .program = "jit_step" };
+    cr_expect(jax_donation_may_gain(&d, &now), "which buffers they are was not found");
+    d.arguments = 1;
+    d.need.region_bytes = 8 * MIB;
+    cr_expect_not(jax_donation_may_gain(&d, &now), "no less is live");
+    d.has_lower_peak = true;
+    cr_expect(jax_donation_may_gain(&d, &now));
+    d.need.region_bytes = now.region_bytes;
+    cr_expect_not(jax_donation_may_gain(&d, &now), "as large as without");
+    d.program[0] = '\0';
+    cr_expect_not(jax_donation_may_gain(&d, &now));
 }
