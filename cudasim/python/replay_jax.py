@@ -86,7 +86,8 @@ class _Requests:
 
     def end_with_program(self):
         """An error that nobody caught is in sys.last_value when Python ends."""
-        self.end(is_cut=_is_refused(getattr(sys, "last_value", None)))
+        error = getattr(sys, "last_value", None)
+        self.end(is_cut=isinstance(error, KeyboardInterrupt) or _is_refused(error))
 
     def end(self, is_cut):
         """Writes the profile; false: there is none."""

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
+"""How a recording of JAX's requests says how it ended (cudasim/python/replay_jax.py), without JAX.
+
+    test_jax_requests.py REPLAY BUILD SOURCE
+
+A program with a stand-in for JAX's profiler ends in each way that there is. PID.xplane.pb is a whole recording,
+PID.cut.xplane.pb one whose program would have gone on."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HOOKS = pathlib.Path(sys.argv[3]) / "cudasim" / "python"
+START = """
+import os, signal, sys, types
+sys.path.insert(0, %r)
+import replay_jax
+class Session:
+    def __init__(self, options): pass
+    def stop(self): return b"a profile"
+profiler = types.ModuleType("jax._src.profiler")
+profiler.ProfileOptions = types.SimpleNamespace
+profiler._profiler = types.SimpleNamespace(ProfilerSession=Session)
+sys.modules["jax._src.profiler"] = profiler
+plugin = types.SimpleNamespace(initialize=lambda: None)
+replay_jax.record(plugin, lambda first, then: lambda *args: (first(), then(*args)))
+plugin.initialize()
+""" % str(HOOKS)
+ENDS = [
+    ("pass", False, "at its end"),
+    ("sys.exit(3)", False, "at an exit with a status"),
+    ("os._exit(0)", False, "at an exit that runs nothing else"),
+    ("raise ValueError('a mistake')", False, "in an error of its own"),
+    ("raise RuntimeError('RESOURCE_EXHAUSTED: Out of memory')", True, "where memory was refused"),
+    ("os.kill(os.getpid(), signal.SIGTERM); signal.pause()", True, "by a signal"),
+    ("os.kill(os.getpid(), signal.SIGINT); signal.pause()", True, "by an interrupt"),
+    ("profiler._profiler.ProfilerSession(None)", True, "where a profile of its own begins"),
+]
+failures = 0
+for program, is_cut, what in ENDS:
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-c", START + program], capture_output=True, timeout=60,
+                       env=dict(os.environ, REPLAY_TORCH_RECORD=folder))
+        found = [name.partition(".")[2] for name in os.listdir(folder)]
+        if found != ["cut.xplane.pb" if is_cut else "xplane.pb"]:
+            failures += 1
+            print("FAILED: a recording that ends %s: %s" % (what, found), file=sys.stderr)
+print("%d failures" % failures)
+sys.exit(1 if failures else 0)
