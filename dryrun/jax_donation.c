@@ -12,6 +12,9 @@
 enum { FACTS_MOST = 1024, TINY = 64 << 10 };     /* TINY: less is a scalar that is read between two steps */
 #define NONE SIZE_MAX
 
+/* XLA's name of a jitted function begins so. */
+static const char jitted[] = "jit_";
+
 /* Of one size of a program's results. */
 struct fact {
     uint64_t bytes;
@@ -325,7 +328,7 @@ enum err jax_donation_find(struct trace_reader *trace, const struct device_confi
 bool jax_donation_may_gain(const struct jax_donation *d, const struct jax_need *now)
 {
     const bool gains = d->has_lower_peak && d->need.region_bytes < now->region_bytes;
-    return d->program[0] != '\0' && now->region_bytes > 0 && (d->arguments == 0 || gains);
+    return strncmp(d->program, jitted, sizeof jitted - 1) == 0 && now->region_bytes > 0 && (d->arguments == 0 || gains);
 }
 
 void jax_donation_take_run(struct jax_donation *d, const char *log, bool has_ended)
@@ -355,8 +358,8 @@ const struct jax_need *jax_donation_need(const struct jax_donation *d)
 static void say_trial(struct words *out, const struct jax_donation *d, const struct jax_need *now)
 {
     char region[UNITS_TEXT], was[UNITS_TEXT];
-    words_add(out, "The program was run once more with jax.jit(%s, donate_argnums=(%s%s)): ", d->program + strlen("jit_"),
-              d->donated, strchr(d->donated, ',') != NULL ? "" : ",");
+    words_add(out, "The program was run once more with jax.jit(%s, donate_argnums=(%s%s)): ",
+              d->program + sizeof jitted - 1, d->donated, strchr(d->donated, ',') != NULL ? "" : ",");
     if (d->trial == DONATION_FAILED)
         words_add(out, "it ended with \"%s\". If it reads these arguments after the call, they cannot be donated.",
                   d->failure.line);

@@ -8,8 +8,8 @@
  * again or anything else asks for more than a scalar is taken for one. So the answer is an "if".
  *
  * XLA lays temporaries in the places of results before these are ready, and cannot if those places are arguments'. What
- * it would compile then is not in the recording: the replayed need is the least. So `predict` then runs the program with
- * the arguments donated.
+ * it would compile then is not in the recording: the replayed need is the least. So `predict` then runs the program
+ * with the arguments donated.
  */
 #ifndef REPLAY_DRYRUN_JAX_DONATION_H
 #define REPLAY_DRYRUN_JAX_DONATION_H

@@ -91,7 +91,8 @@ size_t jax_need_levers(const struct jax_need *need, const struct jax_need *donat
     const bool is_tried = need->region_bytes > 0;
     size_t n = 0;
     out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_PREALLOCATE=false", is_tried, need->grown_bytes, 0 };
-    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async", is_tried, need->pooled_bytes, 0 };
+    out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async XLA_PYTHON_CLIENT_PREALLOCATE=false",
+                                   is_tried, need->pooled_bytes, 0 };
     out[n++] = (struct jax_lever){ "XLA_PYTHON_CLIENT_ALLOCATOR=platform", is_tried, need->platform_bytes, 0 };
     if (fraction > 0) {
         out[n] = (struct jax_lever){ .is_tried = true, .card_bytes = need->context_bytes +
@@ -113,7 +114,7 @@ void jax_need_say(struct words *out, const struct jax_need *need, uint64_t card_
     if (fraction > 0)
         words_add(out, " (XLA_CLIENT_MEM_FRACTION=%.2f on this card)", fraction);
     words_add(out, ". On a card with room the driver would see %s with XLA_PYTHON_CLIENT_PREALLOCATE=false, %s with "
-              "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, and %s with XLA_PYTHON_CLIENT_ALLOCATOR=platform, which is "
-              "slow.", units_format_bytes(need->grown_bytes, grown), units_format_bytes(need->pooled_bytes, pooled),
+              "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async besides, and %s with XLA_PYTHON_CLIENT_ALLOCATOR=platform, which "
+              "is slow.", units_format_bytes(need->grown_bytes, grown), units_format_bytes(need->pooled_bytes, pooled),
               units_format_bytes(need->platform_bytes, platform));
 }

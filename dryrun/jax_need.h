@@ -14,7 +14,8 @@ struct jax_need {
     uint64_t context_bytes;          /* of CUDA and its libraries, in each of the next */
     uint64_t grown_bytes;            /* of the card with XLA_PYTHON_CLIENT_PREALLOCATE=false */
     uint64_t platform_bytes;         /* with XLA_PYTHON_CLIENT_ALLOCATOR=platform, which asks the driver each time */
-    uint64_t pooled_bytes;           /* with XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, the driver's pool */
+    uint64_t pooled_bytes;           /* with XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, the driver's pool, and not
+                                      * preallocated: alone it takes its share at its start as BFC does */
 };
 
 /* On a card like `device`, of any size. trials_run_typed's errors. */
@@ -25,7 +26,7 @@ MUST_USE enum err jax_need_find(struct trace_reader *trace, const struct device_
 uint64_t jax_need_card(const struct jax_need *need, double share);
 
 /* What one may do about a JAX program's memory, in JAX's words. */
-enum { JAX_LEVERS = 6, JAX_LEVER_TEXT = 64 };
+enum { JAX_LEVERS = 6, JAX_LEVER_TEXT = 96 };
 struct jax_lever {
     char     text[JAX_LEVER_TEXT];   /* "XLA_PYTHON_CLIENT_PREALLOCATE=false" */
     bool     is_tried;               /* the recorded requests were replayed with it, */

@@ -762,7 +762,8 @@ static void jax_memory_json(struct json_writer *json, const struct prediction *p
     const struct prediction_run *run = prediction_run_shown(p);
     const struct jax_need *need = &p->jax_need;
     struct jax_lever levers[JAX_LEVERS];
-    const size_t n = jax_need_levers(need, jax_donation_need(&p->jax_donation), card_asked_bytes(p), p->jax_share, levers);
+    const size_t n = jax_need_levers(need, jax_donation_need(&p->jax_donation), card_asked_bytes(p), p->jax_share,
+                                     levers);
 #define ANSWER_TABLE "answers/jax_memory.def"
 #include "answers/as_json.def"
 }

@@ -61,13 +61,20 @@ void jax_held_say(struct words *out, const struct jax_held *h)
     char peak[UNITS_TEXT], pool[UNITS_TEXT], limit[UNITS_TEXT];
     if (!h->is_there)
         return;
+    if (h->pool_bytes == 0 && h->peak_bytes > 0) {
+        words_add(out, "JAX's allocator had at most %s in use (%" PRIu64 " bytes, its peak_bytes_in_use). It has no "
+                  "regions of its own but the driver's pool (XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async), which takes a "
+                  "share of the card at its start unless XLA_PYTHON_CLIENT_PREALLOCATE=false.",
+                  units_format_bytes(h->peak_bytes, peak), h->peak_bytes);
+        return;
+    }
     words_add(out, "JAX's allocator (BFC) had at most %s in use (%" PRIu64 " bytes, its peak_bytes_in_use), of %s that "
               "it may take. ", units_format_bytes(h->peak_bytes, peak), h->peak_bytes,
               units_format_bytes(h->limit_bytes, limit));
     if (h->preallocates)
         words_add(out, "The driver sees only the %s that JAX takes at its start, whatever the program needs: "
                   "XLA_PYTHON_CLIENT_PREALLOCATE=false takes memory as it is needed, "
-                  "XLA_PYTHON_CLIENT_MEM_FRACTION sets another share.", units_format_bytes(h->pool_bytes, pool));
+                  "XLA_CLIENT_MEM_FRACTION sets another share.", units_format_bytes(h->pool_bytes, pool));
     else
         words_add(out, "It took %s of the card, in regions that it does not give back; "
                   "XLA_PYTHON_CLIENT_ALLOCATOR=platform gives back what is freed, and is slow.",

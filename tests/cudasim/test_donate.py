@@ -71,7 +71,8 @@ def quietly(function, *args):
 
 large, small = array(512, 512), array(2)
 choose = replay_donate.arguments_to_donate
-expect("arguments with the shapes of results are donated", choose(leaves, ([large, large], large), [large] * 3) == (0, 1))
+two, three = [large] * 2, [large] * 3
+expect("arguments with the shapes of results are donated", choose(leaves, (two, large), three) == (0, 1))
 expect("each result takes one", choose(leaves, (large, large), [large]) == (0,))
 expect("one array without a result keeps its argument", choose(leaves, ([large, array(9, 99999)],), [large]) == ())
 expect("another type is another array", choose(leaves, (array(512, 512, dtype="int32"),), [large]) == ())

@@ -46,9 +46,18 @@ Test(jax_held, the_device_that_held_most_counts_by_its_last_line)
 Test(jax_held, the_words_name_the_setting_that_the_program_has_not)
 {
     struct words taken = { .n = 0 }, grown = { .n = 0 };
-    jax_held_say(&taken, &(struct jax_held){ .is_there = true, .peak_bytes = 5, .preallocates = true });
-    jax_held_say(&grown, &(struct jax_held){ .is_there = true, .peak_bytes = 5 });
+    jax_held_say(&taken, &(struct jax_held){ .is_there = true, .peak_bytes = 5, .pool_bytes = 9,
+                                               .preallocates = true });
+    jax_held_say(&grown, &(struct jax_held){ .is_there = true, .peak_bytes = 5, .pool_bytes = 9 });
     cr_expect_not_null(strstr(taken.text, "XLA_PYTHON_CLIENT_PREALLOCATE=false"));
     cr_expect_null(strstr(grown.text, "PREALLOCATE"));
     cr_expect_not_null(strstr(grown.text, "5 bytes"));
+}
+
+Test(jax_held, without_regions_it_is_the_drivers_pool)
+{
+    struct words pooled = { .n = 0 };
+    jax_held_say(&pooled, &(struct jax_held){ .is_there = true, .peak_bytes = 5, .limit_bytes = 6 });
+    cr_expect_not_null(strstr(pooled.text, "ALLOCATOR=cuda_async"), "%s", pooled.text);
+    cr_expect_null(strstr(pooled.text, "It took 0 B"), "%s", pooled.text);
 }

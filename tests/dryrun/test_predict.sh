@@ -507,8 +507,8 @@ expect 'what JAX needs is that of its requests' 0 \
 expect 'and not what it takes at its start' 0 \
     'a region of 900 MiB is enough for them (XLA_CLIENT_MEM_FRACTION=0.22 on' cat said
 expect 'the ways to take memory are told apart' 0 \
-    'the driver would see 1 GiB with XLA_PYTHON_CLIENT_PREALLOCATE=false, 928 MiB with XLA_PYTHON_CLIENT_ALLOCATOR=' \
-    cat said
+    'the driver would see 1 GiB with XLA_PYTHON_CLIENT_PREALLOCATE=false, 928 MiB with '\
+'XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async besides' cat said
 expect 'live, blocks, reserved and the card stand in one sentence' 0 \
     'At the peak 900 MiB are requested (live), in blocks of 900 MiB (JAX'\''s peak_bytes_in_use); JAX'\''s allocator '\
 'has 3 GiB from the driver for them (reserved), because it takes its share at its start, and 3 GiB of the card' cat said
