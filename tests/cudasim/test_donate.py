@@ -4,7 +4,7 @@
 
     test_donate.py REPLAY BUILD SOURCE
 
-A stand-in for JAX has jit and the leaves of a tree. tests/against-jax/run.py tries donation with JAX."""
+A stand-in for JAX has jit and the leaves of a tree."""
 import contextlib
 import io
 import os
