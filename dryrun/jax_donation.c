@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { FACTS_MOST = 1024, TINY = 64 << 10 };     /* TINY: less is a scalar that is read between two steps */
+enum { WORTH_A_RUN = 64 };                       /* a gain of less than one part in so many is not */
 #define NONE SIZE_MAX
 
 /* XLA's name of a jitted function begins so. */
@@ -327,7 +328,7 @@ enum err jax_donation_find(struct trace_reader *trace, const struct device_confi
 
 bool jax_donation_may_gain(const struct jax_donation *d, const struct jax_need *now)
 {
-    const bool gains = d->has_lower_peak && d->need.region_bytes < now->region_bytes;
+    const bool gains = d->has_lower_peak && d->need.region_bytes < now->region_bytes - now->region_bytes / WORTH_A_RUN;
     return strncmp(d->program, jitted, sizeof jitted - 1) == 0 && now->region_bytes > 0 && (d->arguments == 0 || gains);
 }
 

@@ -43,7 +43,7 @@ struct jax_donation {
 MUST_USE enum err jax_donation_find(struct trace_reader *trace, const struct device_config *device,
                                     struct jax_donation *out, struct err_detail *err);
 
-/* Whether a run with donated arguments can tell more: replayed, less is needed, or which they are was not found.
+/* Whether a run with donated arguments is worth it: replayed, clearly less is needed, or which they are was not found.
  * `now`: the need without it. */
 bool jax_donation_may_gain(const struct jax_donation *d, const struct jax_need *now);
 

@@ -180,6 +180,8 @@ Test(jax_donation, a_run_is_made_if_it_may_tell_more)
     cr_expect(jax_donation_may_gain(&d, &now));
     d.need.region_bytes = now.region_bytes;
     cr_expect_not(jax_donation_may_gain(&d, &now), "as large as without");
+    d.need.region_bytes = now.region_bytes - now.region_bytes / 100;
+    cr_expect_not(jax_donation_may_gain(&d, &now), "too little for another run");
     d.program[0] = 'p';
     cr_expect_not(jax_donation_may_gain(&d, &now), "no jitted function");
 }
