@@ -54,6 +54,8 @@ static const char *const rig_more_specs[] = {
     "gmlake:frag-limit=0,auto-gc=256MiB",
     "gmlake:frag-limit=0,defrag-level=1,fill=off,reuse-limit=2",
     "mlx:cache-limit=64MiB,page=4KiB",
+    "mps:low=0,align=16KiB",
+    "mps:low=64MiB,high=4TiB",
 };
 
 /* How a built-in takes part where its defaults do not suit: on a card without an end, and on any card. */

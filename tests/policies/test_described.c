@@ -31,6 +31,7 @@ static const struct described {
     {"stalloc", 0, 511, true},
     {"gmlake", 0, (2 << 20) - 1, true},              /* whole pages */
     {"mlx", 0, 16383, false},                        /* whole pages; buffers are never cut or joined */
+    {"mps", 0, (32 << 20) + 255, false},             /* a cached buffer may be 32 MiB larger, and is never cut */
 };
 enum { DESCRIBED = sizeof described / sizeof described[0] };
 
