@@ -16,6 +16,7 @@ name is in C here: the start of a program, and the family of stat.
 """
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -98,15 +99,17 @@ def main():
                         "-o", folder / source.with_suffix(".o").name], check=True)
     subprocess.run(["ar", "rcs", "libolder_glibc.a", *(source.with_suffix(".o").name for source in CODE)], cwd=folder,
                    check=True)
-    others = " ".join(str(folder / library) for library in MOVED)
     linker = next(glibc.glob("ld-linux-*.so.*"))
     static = subprocess.run([*compiler, "-print-file-name=libc_nonshared.a"], check=True, capture_output=True,
                             text=True).stdout.strip()
-    (folder / "libc.so").write_text(f"GROUP({folder}/libc.so.6 {folder}/libolder_glibc.a {static} "
-                                    f"AS_NEEDED({others} {linker}))\n")
-    (folder / "libm.so").write_text(f"INPUT({folder}/libm.so.6)\n")
+    for file in (linker, static):
+        shutil.copy(file, folder)
+    # Files in a linker's script are looked for beside it; an absolute path would be taken to be below a --sysroot.
+    (folder / "libc.so").write_text(f"GROUP(libc.so.6 libolder_glibc.a libc_nonshared.a "
+                                    f"AS_NEEDED({' '.join(MOVED)} {linker.name}))\n")
+    (folder / "libm.so").write_text("INPUT(libm.so.6)\n")
     for library in MOVED:                       # for those who name them
-        (folder / library.split(".so")[0]).with_suffix(".so").write_text(f"INPUT({folder}/{library})\n")
+        (folder / library.split(".so")[0]).with_suffix(".so").write_text(f"INPUT({library})\n")
     (folder / "options").write_text(f"-L{folder} -Wl,--wrap=__libc_start_main\n")
 
 

@@ -113,6 +113,12 @@ def test_each_library_inside_has_its_notice(wheel):
     assert set(re.findall(r"^License-File: (.*)$", metadata, re.M)) == notices
 
 
+def test_no_notice_is_in_it_twice(wheel):
+    with zipfile.ZipFile(wheel) as package:
+        assert [n for n in package.namelist() if n.rsplit("/", 1)[-1] in ("copyright", "LICENSE")] == [
+            n for n in package.namelist() if n.endswith(".dist-info/licenses/LICENSE")]
+
+
 def test_what_is_inside_is_listed_for_scanners(wheel):
     with zipfile.ZipFile(wheel) as package:
         names = package.namelist()

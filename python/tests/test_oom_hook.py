@@ -179,15 +179,24 @@ def test_the_package_names_its_entry_point_for_torch():
     assert callable(entry.load())
 
 
-@pytest.mark.parametrize("module, begin, end", [
-    ("lightning", "setup(None, None, 'fit')", "teardown(None, None, 'fit')"),
-    ("transformers", "on_train_begin(None, None, None, model=1)", "on_train_end(None, None, None)")])
-def test_callbacks_switch_the_hook_on_and_off(python, tmp_path, module, begin, end):
+@pytest.mark.parametrize("module, is_on_when_made, begin, end", [
+    ("lightning", "False", "setup(None, None, 'fit')", "teardown(None, None, 'fit')"),
+    # the Trainer puts the model on the card before it calls
+    ("transformers", "True", "on_train_begin(None, None, None, model=1)", "on_train_end(None, None, None)")])
+def test_callbacks_switch_the_hook_on_and_off(python, tmp_path, module, is_on_when_made, begin, end):
     (tmp_path / "there").mkdir()
     code = (f"from vramreplay.{module} import OomCallback\nimport vramreplay.oom_hook as h\n"
             f"callback = OomCallback(folder='there')\nprint(h.is_enabled())\ncallback.{begin}\nprint(h.is_enabled())" +
             CATCH + f"callback.{end}\nprint(h.is_enabled(), os.listdir('there') != [])")
-    assert said(python(code)) == ["False", "True", "False True"]
+    assert said(python(code)) == [is_on_when_made, "True", "False True"]
+
+
+def test_the_callback_of_transformers_keeps_one_history_until_the_end_and_begins_again(python):
+    code = ("from vramreplay.transformers import OomCallback\nimport vramreplay.oom_hook as h\n"
+            "callback = OomCallback(folder='.')\nfirst = h._hook\ncallback.on_train_begin(None, None, None)\n"
+            "print(h._hook is first)\ncallback.on_train_end(None, None, None)\n"
+            "callback.on_train_begin(None, None, None)\nprint(h.is_enabled())")
+    assert said(python(code)) == ["True", "True"]
 
 
 def test_the_observer_takes_the_arguments_of_torchtnt(python):

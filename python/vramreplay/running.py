@@ -84,8 +84,8 @@ def seconds(timeout: Optional[float]) -> Optional[float]:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(f"timeout is a number of seconds, not {type(timeout).__name__}: {timeout!r}")
-    if timeout != timeout:
-        raise ValueError("timeout is not a number")
+    if not timeout >= 0:                            # nor "not a number"
+        raise ValueError(f"timeout is a number of seconds from 0 on, not {timeout!r}")
     return float(timeout) if timeout <= TIMEOUT_MOST_S else None
 
 
