@@ -138,3 +138,26 @@ Test(first_fit, an_empty_set_has_nothing)
     cr_expect_eq(t.root, 0);
     tried_close(&t);
 }
+
+/* Room is made as blocks appear, and what was in the set before stays there. */
+Test(first_fit, growing_keeps_what_is_in_the_set)
+{
+    struct tried t = {.root = 0};
+    cr_assert_eq(block_table_hold(&t.blocks, 1), ERR_OK);
+    cr_assert_eq(first_fit_open(&t.sets, &t.blocks, 512, 1), ERR_OK);
+    const uint32_t cap = t.sets.cap;
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        cr_assert_eq(block_table_reserve(&t.blocks, 1), ERR_OK);
+        cr_assert_eq(first_fit_reserve(&t.sets), ERR_OK);
+        const uint32_t b = block_table_new(&t.blocks);
+        t.blocks.at[b] = (struct block_entry){
+            .tie = stretch_of(b, 2 * SIZES * 512), .size = 512 * (1 + b % SIZES), .flags = BLOCK_IS_USED};
+        first_fit_insert(&t.sets, &t.root, b);
+        t.is_in[b] = true;
+        cr_assert(first_fit_is_sound(&t.sets, t.root), "after %u blocks", b);
+    }
+    cr_expect_gt(t.sets.cap, cap, "it grew");
+    for (uint64_t size = 512; size <= SIZES * 512; size += 512)
+        cr_expect_eq(first_fit_find(&t.sets, t.root, 0, size), scan(t.blocks.at, t.is_in, 0, size));
+    tried_close(&t);
+}
