@@ -5,7 +5,8 @@
  *
  * A call counts if it touches the folder: a file's bytes, size, name, lock or mapping. The calls of a program are
  * numbered from 1. While one program runs the other stands before such a call; which goes on next is drawn from the
- * seed. Sleeps take no time, and are not numbered. So the same plan gives the same run.
+ * seed. Sleeps take no time, and are not numbered. Clocks are the schedule's, a microsecond for each call and what
+ * sleeps asked for; they are not numbered either. So the same plan gives the same run.
  *
  * PLAN is words with commas: seed=N (the order), data (the log has the bytes written), and faults PROGRAM:CALL:FAULT.
  *
@@ -15,11 +16,15 @@
  *     short       a read or a write does half of what it was asked to
  *     kill        SIGKILL before the call
  *     cut         SIGKILL of all before the call: the power goes
+ *     back        the call happens; before it the time of day was set back by an hour
+ *     ahead       the same, ten years ahead, and the machine stood still for ten days
+ *     zero        the same, to 1970: the machine lost its clock
  *
  * LOG gets a line for each call that happened: what it changed, and in the end each program's status and number of
  * calls. tests/program/test_schedules.py reads it.
  */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,15 +42,17 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PROGRAMS_MAX = 2, FAULTS_MAX = 16, LONGEST_RUN_S = 60 };
 
-enum class { CLASS_SLEEP, CLASS_READ, CLASS_WRITE, CLASS_OPEN, CLASS_SYNC, CLASS_SIZE, CLASS_NAME, CLASS_LOCK,
-             CLASS_MAP };
+enum class { CLASS_CLOCK, CLASS_SLEEP, CLASS_READ, CLASS_WRITE, CLASS_OPEN, CLASS_SYNC, CLASS_SIZE, CLASS_NAME,
+             CLASS_LOCK, CLASS_MAP };
 
 /* `fd`: which argument is a file; `path`: which is a name, after its folder if `has_folder`. -1: none. */
 static const struct call {
@@ -55,6 +62,11 @@ static const struct call {
     int        fd, path;
     bool       has_folder;
 } calls[] = {
+    { SYS_clock_gettime, "clock", CLASS_CLOCK, -1, -1, false },
+    { SYS_gettimeofday, "clock", CLASS_CLOCK, -1, -1, false },
+#ifdef SYS_time
+    { SYS_time, "clock", CLASS_CLOCK, -1, -1, false },
+#endif
     { SYS_nanosleep, "sleep", CLASS_SLEEP, -1, -1, false },
     { SYS_clock_nanosleep, "sleep", CLASS_SLEEP, -1, -1, false },
     { SYS_read, "read", CLASS_READ, 0, -1, false },
@@ -86,8 +98,10 @@ static const int errors[] = { [CLASS_READ] = EIO,  [CLASS_WRITE] = ENOSPC, [CLAS
                               [CLASS_SIZE] = ENOSPC, [CLASS_NAME] = EIO,   [CLASS_LOCK] = ENOLCK,
                               [CLASS_MAP] = ENOMEM };
 
-enum fault { FAULT_NONE, FAULT_ERROR, FAULT_FULL, FAULT_INTERRUPT, FAULT_SHORT, FAULT_KILL, FAULT_CUT };
-static const char *const fault_names[] = { "none", "error", "full", "interrupt", "short", "kill", "cut" };
+enum fault { FAULT_NONE, FAULT_ERROR, FAULT_FULL, FAULT_INTERRUPT, FAULT_SHORT, FAULT_KILL, FAULT_CUT,
+             FAULT_BACK, FAULT_AHEAD, FAULT_ZERO };
+static const char *const fault_names[] = { "none", "error", "full", "interrupt", "short", "kill", "cut", "back",
+                                           "ahead", "zero" };
 enum { N_FAULTS = sizeof fault_names / sizeof fault_names[0] };
 
 struct program {
@@ -99,6 +113,7 @@ struct program {
 
 static struct {
     uint64_t       random;
+    int64_t        up_ns, day_ns;        /* since the machine began; since 1970 */
     bool           with_data, is_full;
     int            n_faults, n_programs;
     struct { int program; unsigned long call; enum fault fault; } faults[FAULTS_MAX];
@@ -218,7 +233,7 @@ static bool find_file(pid_t pid, int fd, struct stop *s)
 
 static bool is_of_folder(pid_t pid, struct stop *s)
 {
-    if (s->call->class == CLASS_SLEEP)
+    if (s->call->class <= CLASS_SLEEP)
         return true;
     if (s->call->number == SYS_fcntl && argument(&s->regs, 1) != F_SETLK && argument(&s->regs, 1) != F_SETLKW)
         return false;
@@ -344,6 +359,29 @@ static void note_end(struct program *p, int status)
     p->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Hides from a program that has just begun the page by which the C library tells the time without a call. */
+static void hide_clock_page(pid_t pid)
+{
+    struct user_regs_struct regs;
+    uint64_t word = 0, at;
+    int n_ends = 0;
+    if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
+        fail("the program's beginning");
+    for (at = regs.rsp + sizeof word; n_ends < 2; at += sizeof word) {       /* arguments and environment */
+        struct iovec to = { &word, sizeof word }, from = { (void *)(uintptr_t)at, sizeof word };
+        if (process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof word)
+            fail("the program's arguments");
+        n_ends += word == 0;
+    }
+    for (;; at += 2 * sizeof word) {
+        struct iovec to = { &word, sizeof word }, from = { (void *)(uintptr_t)at, sizeof word };
+        if (process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof word || word == AT_NULL)
+            return;
+        if (word == AT_SYSINFO_EHDR && ptrace(PTRACE_POKEDATA, pid, (void *)(uintptr_t)at, (void *)AT_IGNORE) != 0)
+            fail("the clock's page");
+    }
+}
+
 /* Lets a program go on to its next stop of a kind: before a call (seccomp's), or after it. False: it has ended. */
 static bool go_on(struct program *p, enum __ptrace_request how, bool is_before)
 {
@@ -360,17 +398,10 @@ static bool go_on(struct program *p, enum __ptrace_request how, bool is_before)
         }
         if (is_before ? status >> 8 == (SIGTRAP | PTRACE_EVENT_SECCOMP << 8) : status >> 8 == (SIGTRAP | 0x80))
             return true;
+        if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+            hide_clock_page(p->pid);
         signal = WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
     }
-}
-
-/* Lets a program go on until it stands before a call that counts. */
-static void advance(struct program *p, struct stop *s)
-{
-    s->call = NULL;
-    while (!p->has_ended && s->call == NULL)
-        if (go_on(p, PTRACE_CONT, true))
-            *s = look_at(p->pid);
 }
 
 /* The call does not happen; it gives this. */
@@ -381,6 +412,76 @@ static void answer(struct program *p, struct stop *s, long long result)
     if (ptrace(PTRACE_SETREGS, p->pid, NULL, &s->regs) != 0)
         fail("answering");
 }
+
+/* ---- clocks ---- */
+
+static void pass_time(int64_t ns)
+{
+    run.up_ns += ns;
+    run.day_ns += ns;
+}
+
+/* Writes what a clock shows to a program's memory. A call for it takes a microsecond. */
+static void tell_time(struct program *p, struct stop *s)
+{
+    const bool is_clock = s->call->number == SYS_clock_gettime;
+    const unsigned long long clock = is_clock ? argument(&s->regs, 0) : CLOCK_REALTIME;
+    const int64_t now = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? run.day_ns : run.up_ns;
+    const int64_t parts[2] = { now / 1000000000, now % 1000000000 / (is_clock ? 1 : 1000) };
+    const bool has_parts = is_clock || s->call->number == SYS_gettimeofday;
+    const unsigned long long at = argument(&s->regs, is_clock);
+    struct iovec from = { (void *)(uintptr_t)parts, has_parts ? sizeof parts : sizeof parts[0] };
+    struct iovec to = { (void *)(uintptr_t)at, from.iov_len };
+    pass_time(1000);
+    if (at != 0 && process_vm_writev(p->pid, &from, 1, &to, 1, 0) < 0)
+        fail("the time");
+    answer(p, s, has_parts ? 0 : parts[0]);
+}
+
+/* A sleep passes without one. */
+static void skip_sleep(struct program *p, struct stop *s)
+{
+    int64_t parts[2] = { 0, 0 };
+    const bool is_clock = s->call->number == SYS_clock_nanosleep;
+    const unsigned long long at = argument(&s->regs, is_clock ? 2 : 0);
+    struct iovec to = { parts, sizeof parts }, from = { (void *)(uintptr_t)at, sizeof parts };
+    if (process_vm_readv(p->pid, &to, 1, &from, 1, 0) < 0)
+        fail("a sleep");
+    int64_t ns = parts[0] * 1000000000 + parts[1];
+    if (is_clock && argument(&s->regs, 1) == TIMER_ABSTIME)
+        ns -= argument(&s->regs, 0) == CLOCK_REALTIME ? run.day_ns : run.up_ns;
+    pass_time(ns > 0 ? ns : 0);
+    answer(p, s, 0);
+}
+
+static void set_clock(enum fault fault)
+{
+    static const int64_t hour_ns = INT64_C(3600) * 1000000000;
+    if (fault == FAULT_BACK && run.day_ns > hour_ns)
+        run.day_ns -= hour_ns;
+    else if (fault == FAULT_AHEAD)
+        run.day_ns += 10 * 365 * 24 * hour_ns;
+    else if (fault == FAULT_ZERO)
+        run.day_ns = 0;
+    if (fault == FAULT_AHEAD)
+        run.up_ns += 10 * 24 * hour_ns;
+}
+
+/* Lets a program go on until it stands before a call that counts. */
+static void advance(struct program *p, struct stop *s)
+{
+    s->call = NULL;
+    while (!p->has_ended && s->call == NULL) {
+        if (go_on(p, PTRACE_CONT, true))
+            *s = look_at(p->pid);
+        if (s->call != NULL && s->call->class == CLASS_CLOCK) {
+            tell_time(p, s);
+            s->call = NULL;
+        }
+    }
+}
+
+/* ---- a call ---- */
 
 static enum fault fault_of(const struct program *p)
 {
@@ -444,6 +545,8 @@ static void do_call(struct program *p, struct stop *s)
     if (p->has_ended)
         return;
     run.is_full |= fault == FAULT_FULL;
+    set_clock(fault);
+    pass_time(1000);
     s->was_there = s->name[0] != '\0' && inode_of_name(s->name) != 0;   /* now: the other one may have made it */
     const int error = error_of(s, fault);
     if (error != 0) {
@@ -474,7 +577,7 @@ static void run_all(struct stop *stops)
         if (p->has_ended)
             return;
         if (stops[now].call->class == CLASS_SLEEP)
-            answer(p, &stops[now], 0);
+            skip_sleep(p, &stops[now]);
         else
             do_call(p, &stops[now]);
         advance(p, &stops[now]);
@@ -513,7 +616,7 @@ static void start(struct program *p, char **words)
     }
     if (waitpid(p->pid, &status, 0) != p->pid ||
         ptrace(PTRACE_SETOPTIONS, p->pid, NULL,
-               (void *)(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) != 0)
+               (void *)(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)) != 0)
         fail("starting");
 }
 
@@ -549,6 +652,8 @@ int main(int argc, char **argv)
     struct stop stops[PROGRAMS_MAX];
     if (argc < 6 || realpath(argv[3], run.folder) == NULL || (run.log = fopen(argv[2], "we")) == NULL)
         return 125;
+    run.up_ns = INT64_C(100000) * 1000000000;            /* a day; the other clock, some time in 2026 */
+    run.day_ns = INT64_C(1780000000) * 1000000000;
     read_plan(argv[1]);
     alarm(LONGEST_RUN_S);
     for (int i = 4; i < argc && run.n_programs < PROGRAMS_MAX;) {

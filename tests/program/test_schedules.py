@@ -6,8 +6,8 @@ the rest.
 test_schedules.py REPLAY BUILD SOURCE [COUNT [FIRST]]: a schedule is a number. It draws a scene (one or two commands at
 work in a folder, and what they write), and for one or two stages what goes wrong: calls that fail, are interrupted or
 do half of what they were asked to, a disk that is full from some call on, SIGKILL between any two calls, power that
-goes, and the order in which two commands make their calls. tests/faults/schedule_calls.c runs it, so the same number is
-the same run. After each stage:
+goes, clocks that are set, and the order in which two commands make their calls. tests/faults/schedule_calls.c runs it,
+so the same number is the same run. After each stage:
 
   a file that was to be written is the old or the whole new one, and the new one if its command ended well
   a database is sound; it has all rows that it had, all rows of a command that ended well, and none but whole ones
@@ -30,6 +30,7 @@ import tempfile
 COUNT = 20000 if os.environ.get("REPLAY_LONG_TESTS") else 100
 SWEEP = ["sweep", "a.zst", "--device", "sim:2GiB", "--threads", "1", "-o"]
 SOFT = ("error", "full", "interrupt", "short")
+CLOCKS = ("back", "ahead", "zero")                       # no command may fail because of these
 
 # Name; arguments of the commands that run at once; outputs; the database, if there is one; names that are there before.
 Scene = collections.namedtuple("Scene", "name commands files database old", defaults=((), None, ()))
@@ -209,6 +210,7 @@ class Schedules:
     def draw_plan(draws, calls):
         """What happens to these commands, which make so many calls: (plan, whether power goes, whether one is hurt)."""
         words, is_hurt = [f"seed={draws.getrandbits(32)}"], False
+        clocks = random.Random("clocks " + words[0])
         for _ in range(draws.choice((0, 0, 1, 1, 2, 3))):
             program = draws.randrange(len(calls))
             words.append(f"{program}:{draws.randint(1, calls[program])}:{draws.choice(SOFT)}")
@@ -219,6 +221,9 @@ class Schedules:
             words.append(f"{program}:{draws.randint(1, calls[program])}:{end}")
         if end.startswith("cut"):
             words.append("data")
+        for _ in range(clocks.choice((0, 0, 1, 2))):
+            program = clocks.randrange(len(calls))
+            words.append(f"{program}:{clocks.randint(1, calls[program])}:{clocks.choice(CLOCKS)}")
         return ",".join(words), end.startswith("cut"), is_hurt
 
     def operations(self, lines, numbers):
