@@ -490,7 +490,7 @@ static int switch_on(struct overlay *o)
 enum err overlay_open(const char *const *arguments, bool unwanted, struct overlay *o, struct err_detail *err)
 {
     *o = (struct overlay){ .is_on = false };
-    clock_gettime(CLOCK_REALTIME, &o->started);
+    clock_gettime(CLOCK_REALTIME_COARSE, &o->started);               /* the clock that files are stamped with */
     if (getcwd(o->here, sizeof o->here) == NULL)
         return err_set(err, ERR_IO, 0, "the working folder cannot be read: %s", strerror(errno));
     add_likely_folders(o, arguments);
@@ -532,13 +532,14 @@ static bool is_after(const struct timespec *t, const struct timespec *start)
     return t->tv_sec > start->tv_sec || (t->tv_sec == start->tv_sec && t->tv_nsec >= start->tv_nsec);
 }
 
-/* Whether an entry of a walk is a file that was written; in the store every file was. */
+/* Whether an entry of a walk is a file that was written; in the store every file was. A program may set the time of a
+ * write, as a copy does that keeps times, but not that of a change. */
 static bool is_written(const struct overlay *o, const char *path, const struct stat *st)
 {
     if (S_ISDIR(st->st_mode))
         return false;
     return o->is_on ||
-           (is_after(&st->st_mtim, &o->started) && (o->shared[0] == '\0' || !path_is_within(path, o->shared)));
+           (is_after(&st->st_ctim, &o->started) && (o->shared[0] == '\0' || !path_is_within(path, o->shared)));
 }
 
 /* A walk through one of the folders. */

@@ -63,8 +63,8 @@ void overlay_share(struct overlay *o, const char *folder);
 int overlay_enter(void *overlay);
 
 /* Calls `file` for each file that was written or removed since overlay_open: in the store, or, without an overlay, by
- * the time of the last write of the files in the folders. At most OVERLAY_FILES_MAX files are looked at. Returns false
- * if something could not be read. */
+ * the time at which the files in the folders were changed last. At most OVERLAY_FILES_MAX files are looked at. Returns
+ * false if something could not be read. */
 enum { OVERLAY_FILES_MAX = 200000 };
 bool overlay_each_written(const struct overlay *o, void (*file)(void *arg, const char *path), void *arg);
 

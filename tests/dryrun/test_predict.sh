@@ -657,6 +657,10 @@ expect 'without an overlay what was written is named, and not what predict itsel
     'Files that were written meanwhile, on values that are not real (1): checkpoint.' \
     "$replay" predict --no-overlay -o o -- ./train once 1 checkpoint
 expect 'and is written' 0 spoilt cat checkpoint
+touch -d 2001-01-01 years-old
+expect 'so is a copy that keeps the time of its original' 0 \
+    'Files that were written meanwhile, on values that are not real (1): kept.' \
+    "$replay" predict --no-overlay -o o -- sh -c './train once 1; cp -p years-old kept'
 
 printf '#!/bin/sh\n./train waits 1 & ./train waits 1 & wait\n' >together.sh
 printf '#!/bin/sh\n./train once 1; ./train once 1\n' >in-turn.sh
