@@ -20,7 +20,8 @@ static enum err take_line(struct input *in, struct csv_line *line, bool *has_lin
                       line->number, CSV_LINE_MAX);
     size_t used = end != NULL ? (size_t)(end - bytes) : n;
     memcpy(line->text, bytes, used);
-    input_skip(in, used + (end != NULL));
+    line->has_end = end != NULL;
+    input_skip(in, used + line->has_end);
     while (used > 0 && line->text[used - 1] == '\r')
         used--;
     line->text[used] = '\0';

@@ -15,6 +15,7 @@ struct csv_line {
     char  *fields[CSV_FIELDS_MAX];           /* into `text`, without quotes and without blanks around them */
     size_t n;                                /* 0: the input has ended */
     uint64_t number;                         /* of the line, from 1 */
+    bool   has_end;                          /* false: the input ends in it */
     bool   may_have_blanks;                  /* set by the caller: blanks may separate, any number of them */
     char   separator;                        /* 0 before the first line */
 };

@@ -66,6 +66,8 @@ struct csv_import {
     uint64_t latest_ns, n_back;              /* the latest time of all lines; lines with an earlier one */
     uint64_t n_other_size, other_size_line;  /* ends with another size than their request, and the first's line */
     uint64_t n_missing;                      /* ends that the log lacks, put where their address is requested again */
+    bool     is_cut;                         /* the last line is not whole, and was left out */
+    size_t   n_columns;                      /* of the first line */
     bool     puts_missing;                   /* they are put, as missing=end asks; otherwise they are refused */
     struct text_table threads;               /* of the log, in order of appearance */
     uint32_t thread;                         /* that made the last request, from 0 */
@@ -211,6 +213,7 @@ static enum err check_columns(const struct csv_import *c, const struct csv_line 
 static enum err read_heading(struct csv_import *c, const struct csv_line *heading, const char *mapping,
                              struct err_detail *err)
 {
+    c->n_columns = heading->n;
     c->has_no_heading = c->is_first = has_numbers_only(heading, mapping);
     for (int role = 0; role < CSV_ROLE_COUNT; role++)
         c->column[role] = c->has_no_heading ? CSV_NO_COLUMN : find_column(heading, roles[role].names);
@@ -225,14 +228,20 @@ static enum err read_heading(struct csv_import *c, const struct csv_line *headin
     return e == ERR_OK && !c->has_no_heading ? check_columns(c, heading, err) : e;
 }
 
-/* The next line with a request: also the first one, if the file has no heading. */
+/* The next line with a request: also the first one, if the file has no heading. The log of a program that was killed
+ * ends where its last write did, which is most often in a line. */
 static enum err next_line(struct csv_import *c, struct csv_line *line, struct err_detail *err)
 {
     if (c->is_first) {
         c->is_first = false;
         return ERR_OK;
     }
-    return csv_next(c->in, line, err);
+    const enum err e = csv_next(c->in, line, err);
+    if (e == ERR_OK && line->n > 0 && line->n < c->n_columns && !line->has_end) {
+        c->is_cut = true;
+        line->n = 0;
+    }
+    return e;
 }
 
 /* ---- fields ---- */
@@ -241,6 +250,17 @@ static const char *field(const struct csv_import *c, const struct csv_line *line
 {
     const int column = c->column[role];
     return column >= 0 && (size_t)column < line->n ? line->fields[column] : "";
+}
+
+/* An empty field is no 0 where the answer rests on it. `needed`: bits of roles. */
+static enum err expect_fields(const struct csv_import *c, const struct csv_line *line, unsigned needed,
+                              struct err_detail *err)
+{
+    for (int role = 0; role < CSV_ROLE_COUNT; role++)
+        if ((needed & 1u << role) != 0 && field(c, line, (enum csv_role)role)[0] == '\0')
+            return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": its %s is missing",
+                          line->number, roles[role].word);
+    return ERR_OK;
 }
 
 /* A number, decimal or with 0x. "(nil)" and an empty field are 0. */
@@ -413,8 +433,12 @@ static enum err put_thread(struct csv_import *c, const struct csv_line *line, ui
 
 static enum err put_line(struct csv_import *c, const struct csv_line *line, struct err_detail *err)
 {
+    static const unsigned needed[] = { [EVENT_ALLOC] = 1u << ROLE_PTR | 1u << ROLE_SIZE, [EVENT_FREE] = 1u << ROLE_PTR,
+                                       [EVENT_OOM] = 0 };
     struct trace_record r = { .record = line->number - 1 };
     enum err e = read_kind(c, line, &r.kind, err);
+    if (e == ERR_OK)
+        e = expect_fields(c, line, needed[r.kind], err);
     if (e == ERR_OK)
         e = read_pointer(c, line, &r, err);
     if (e == ERR_OK)
@@ -457,7 +481,10 @@ static enum err put_notes(struct csv_import *c, struct err_detail *err)
         n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " times that go back were taken for the latest "
                               "before them", c->n_back);
     if (c->n_empty > 0)
-        snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " requests of 0 bytes were left out", c->n_empty);
+        n += (size_t)snprintf(notes + n, sizeof notes - n, "\n%" PRIu64 " requests of 0 bytes were left out",
+                              c->n_empty);
+    if (c->is_cut)
+        snprintf(notes + n, sizeof notes - n, "\nthe last line is cut off, and was left out");
     return trace_put_meta(c->w, "notes", notes, err);
 }
 
@@ -529,7 +556,9 @@ static enum err read_life(struct csv_import *c, const struct csv_line *line, str
                           struct err_detail *err)
 {
     uint64_t lower, upper, bytes;
-    enum err e = read_number(c, line, ROLE_LOWER, &lower, err);
+    enum err e = expect_fields(c, line, 1u << ROLE_LOWER | 1u << ROLE_UPPER | 1u << ROLE_SIZE, err);
+    if (e == ERR_OK)
+        e = read_number(c, line, ROLE_LOWER, &lower, err);
     if (e == ERR_OK)
         e = read_number(c, line, ROLE_UPPER, &upper, err);
     if (e == ERR_OK)

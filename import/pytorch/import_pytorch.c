@@ -105,6 +105,10 @@ static void note_start(struct pytorch_import *p)
 static void note_contradictions(struct pytorch_import *p)
 {
     const struct walk *w = p->w;
+    char bytes[UNITS_TEXT];
+    if (p->s->in_no_block > 0)
+        note(p, TRACE_NOTE_CONTRADICTION "%s of the final segments lie in none of their blocks",
+             units_format_bytes(p->s->in_no_block, bytes));
     if (w->outside.n > 0)
         note(p, TRACE_NOTE_CONTRADICTION "record %" PRIu64 ": the address 0x%" PRIx64 " lies in no segment of the "
              "snapshot (%" PRIu64 " such blocks in all); the recorded placements cannot be followed", w->outside.first,
@@ -121,6 +125,24 @@ static void note_contradictions(struct pytorch_import *p)
     if (w->n_undecided_free_runs > 0)
         note(p, "%" PRIu64 " times segments were given back either by the program's empty_cache or by the allocator: "
              "the recording does not tell; --given-back program|allocator decides", w->n_undecided_free_runs);
+}
+
+/* The time of day may be set while a program is recorded; then no time tells how long anything took. Less than a second
+ * is what threads differ by. */
+static void note_clock(struct pytorch_import *p)
+{
+    enum { NOTED_US = 1000000 };
+    const struct snapshot_record *r = p->w->records;
+    uint32_t latest = 0, first = 0;
+    uint64_t n = 0;
+    for (uint32_t i = 1; i < p->w->n; i++)
+        if (r[i].time_us >= r[latest].time_us)
+            latest = i;
+        else if (r[i].time_us > 0 && (uint64_t)r[latest].time_us - (uint64_t)r[i].time_us >= NOTED_US && n++ == 0)
+            first = i;
+    if (n > 0)
+        note(p, "the clock was set back before record %" PRIu32 ": the times of %" PRIu64 " records go back, and were "
+             "taken for the latest before them", first, n);
 }
 
 static void note_layout(struct pytorch_import *p)
@@ -228,6 +250,7 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
     info->epoch_us = w->n > 0 && w->records[0].time_us > 0 ? (uint64_t)w->records[0].time_us : 0;
     note_start(p);
     note_contradictions(p);
+    note_clock(p);
     note_layout(p);
     note_room(p, &room);
     if (p->s->settings.is_xpu)

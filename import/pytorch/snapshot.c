@@ -272,12 +272,14 @@ static enum err snapshot_take_record(struct snapshot *s, const struct fields *f,
     const uint32_t word = field_word(f, KEY_ACTION) - (WORD_FIRST + 1);
     struct snapshot_record r = {.action = (uint8_t)(word < ACTION_UNKNOWN ? word : ACTION_UNKNOWN)};
     int64_t addr = 0;
-    if (r.action != ACTION_UNKNOWN && !field_int(s, f, r.action == ACTION_OOM ? KEY_DEVICE_FREE : KEY_ADDR, &addr) &&
+    if (r.action == ACTION_OOM && !field_size(s, f, KEY_DEVICE_FREE, &r.addr))
+        return snapshot_fail(s, "a refused request without the device's free bytes", err);
+    if (r.action != ACTION_UNKNOWN && r.action != ACTION_OOM && !field_int(s, f, KEY_ADDR, &addr) &&
         r.action != ACTION_SNAPSHOT)
         return snapshot_fail(s, "a trace record without an address", err);
     if (!field_size(s, f, KEY_SIZE, &r.size) && r.action != ACTION_UNKNOWN)
         return snapshot_fail(s, "a trace record without a valid size", err);
-    r.addr = (uint64_t)addr;
+    r.addr = r.action == ACTION_OOM ? r.addr : (uint64_t)addr;
     r.stack = field_stack(f);
     r.pool = field_pool(f, KEY_POOL_ID);
     enum err e = field_optional(s, f, KEY_TIME_US, "a trace record whose time is not a whole number", &r.time_us, err);
@@ -622,8 +624,10 @@ static const char *segment_place_blocks(struct snapshot *s, const struct snapsho
             return "its blocks overlap, or begin below it";
         if (b->addr > end || b->size > end - b->addr)
             return "its blocks reach beyond it";
+        s->in_no_block += b->addr - at;
         at = b->addr + b->size;
     }
+    s->in_no_block += end - at;
     return NULL;
 }
 

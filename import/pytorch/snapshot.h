@@ -96,6 +96,7 @@ struct snapshot {
     struct snapshot_segment *segments;
     size_t n_records, n_blocks, n_segments;
     struct snapshot_range final_segments;      /* the final state */
+    uint64_t in_no_block;                      /* bytes of its segments */
     struct snapshot_range *devices;            /* records by device ordinal */
     size_t n_devices;
     bool is_bare_list;                         /* the file holds only a list of segments */

@@ -199,6 +199,36 @@ Test(import_csv, what_is_wrong_is_said_with_its_line)
     expect_text_refused("a,b\n1,2\n", "csv:unit=h", ERR_USAGE, "expected ns, us, ms, s or min");
 }
 
+/* An empty field is none, not 0: a request at no address, or an end of none, would change what is live. */
+Test(import_csv, what_is_missing_is_no_0)
+{
+    expect_text_refused("op,ptr,size\nalloc,,5\n", NULL, ERR_FORMAT, "line 2: its ptr is missing");
+    expect_text_refused("op,ptr,size\nalloc,1,5\nfree,,5\n", NULL, ERR_FORMAT, "line 3: its ptr is missing");
+    expect_text_refused("op,ptr,size\nalloc,1,5\nfree\n", NULL, ERR_FORMAT, "line 3: its ptr is missing");
+    expect_text_refused("op,ptr,size\nalloc,1,\n", NULL, ERR_FORMAT, "line 2: its size is missing");
+    expect_text_refused("op,ptr,mem\nalloc,1,\n", "csv:size=mem,size_unit=MB", ERR_FORMAT,
+                        "line 2: its size is missing");
+    expect_text_refused("id,lower,upper,size\n0,,4,100\n", NULL, ERR_FORMAT, "line 2: its lower is missing");
+    expect_text_refused("id,lower,upper,size\n0,1,4\n", NULL, ERR_FORMAT, "line 2: its size is missing");
+}
+
+/* A killed program's log ends in a line, whose last number may be the beginning of a larger one. */
+Test(import_csv, a_last_line_that_is_cut_off_is_left_out_and_told)
+{
+    static const char *const cut[] = {"free,1", "alloc,2,40", "al"};
+    char text[96];
+    for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
+        struct trace_reader *r;
+        struct err_detail err = {.text = ""};
+        snprintf(text, sizeof text, "op,ptr,size,stream\nalloc,1,4096,0\n%s", cut[i]);
+        cr_assert_eq(opened_text(text, NULL, -1, &r, &err), ERR_OK, "'%s': %s", cut[i], err.text);
+        cr_expect_not_null(strstr(trace_meta(r, "notes"), "the last line is cut off"), "'%s'", cut[i]);
+        trace_close(r);
+        expect_events(text, NULL, "a4096 ");
+    }
+    expect_events("op,ptr,size,stream\nalloc,1,4096,0\nfree,1,,0", NULL, "a4096 f ");
+}
+
 Test(import_csv, a_file_of_another_kind_is_guessed_at)
 {
     expect_text_refused("a,b\n1,2\n", NULL, ERR_FORMAT, "if it is CSV, name its columns: --from csv:");
