@@ -110,9 +110,10 @@ static uint32_t drop_unknown(struct call_journal *log)
     uint32_t end = 0;
     for (uint32_t i = 0; i < log->n; i++) {
         struct call_record *r = &log->records[i];
-        const bool is_known = r->is_whole == CALL_WHOLE && r->kind < CALL_KINDS;
-        end = is_known ? i + 1 : end;
-        if (!is_known || is_off_card(log, r))
+        const bool is_whole = r->is_whole == CALL_WHOLE, is_known = r->kind < CALL_KINDS;
+        end = is_whole ? i + 1 : end;
+        log->n_newer += is_whole && (!is_known || (r->kind == CALL_ALLOC && r->space >= CALL_SPACES));
+        if (!is_whole || !is_known || is_off_card(log, r))
             r->kind = CALL_NONE;
     }
     assert(end <= log->n);

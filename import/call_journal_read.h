@@ -19,6 +19,7 @@ struct call_journal {
     struct call_record *records;      /* numbers [first, first + n), in order; kind CALL_NONE where there is nothing */
     uint32_t first, n;
     size_t room;
+    uint64_t n_newer;                 /* records of a kind, and requests of a kind of memory, that are not known */
     uint64_t n_torn;                  /* records that were begun and never finished, before the last whole one */
     struct call_device {
         uint64_t requests, ooms;      /* a device with either has events */

@@ -152,6 +152,9 @@ static void note_all(struct calls_import *p, const struct calls_device *d)
              p->n_unseen);
     if (p->n_absurd > 0)
         note(p, "%" PRIu64 " refused requests are larger than a trace can hold, and left out", p->n_absurd);
+    if (p->log->n_newer > 0)
+        note(p, "%" PRIu64 " records are of a kind that this release does not know: a later one wrote them, and what "
+             "they did is missing", p->log->n_newer);
 }
 
 /* A simulated run tells nothing that would differ in the next one: neither the clock on the wall nor a process

@@ -232,6 +232,25 @@ Test(import_calls, what_a_simulated_card_gave_is_summed_by_segments)
     input_close(in);
 }
 
+/* Kinds are only ever appended, so they are a later release's, and may have given memory back. */
+Test(import_calls, records_of_an_unknown_kind_are_told)
+{
+    struct journal j = journal_begin();
+    put_alloc(&j, 0x1000, 512);
+    put(&j, (struct call_record){.kind = CALL_KINDS, .addr = 0x1000});
+    put(&j, (struct call_record){.kind = CALL_ALLOC, .space = CALL_SPACES, .addr = 0x2000, .bytes = 512});
+    struct trace_reader *trace = import_all(&j, -1);
+    cr_assert_not_null(trace_meta(trace, "notes"));
+    cr_expect_not_null(strstr(trace_meta(trace, "notes"), "2 records are of a kind that this release does not know"));
+    trace_close(trace);
+    j = journal_begin();
+    put_alloc(&j, 0x1000, 512);
+    put_free(&j, 0x1000);
+    trace = import_all(&j, -1);
+    cr_expect(trace_meta(trace, "notes") == NULL || strstr(trace_meta(trace, "notes"), "does not know") == NULL);
+    trace_close(trace);
+}
+
 Test(import_calls, a_card_of_an_unknown_kind_is_refused)
 {
     struct journal j = journal_begin();
