@@ -10,7 +10,8 @@
 enum { CUDASIM_COUNT_MAX = 16, CUDASIM_DEFAULT_GIB = 24 };
 
 /* As device_parse, after count= (1 to CUDASIM_COUNT_MAX, by default 1) is cut out. A card without a capacity gets
- * CUDASIM_DEFAULT_GIB. ERR_USAGE with the reason; also for an unlimited card, because programs ask how much memory there is. */
+ * CUDASIM_DEFAULT_GIB. ERR_USAGE with the reason; also for an unlimited card, because programs ask how much memory
+ * there is. */
 MUST_USE enum err cudasim_parse_devices(const char *text, struct device_config *cfg, const struct device_ops **ops,
                                         int *count, struct err_detail *err);
 

@@ -485,5 +485,6 @@ enum err recording_import(const char *folder, const char *out, enum recording_ru
 
 enum err recording_check(const struct recording_made *made, struct err_detail *err)
 {
-    return made->is_whole ? ERR_OK : err_set(err, ERR_IO, 0, "the recording is not whole: calls are missing, as said above");
+    return made->is_whole ? ERR_OK : err_set(err, ERR_IO, 0, "the recording is not whole: calls are missing, as said "
+                                                             "above");
 }

@@ -56,7 +56,8 @@ void recording_made_close(struct recording_made *made);
  * made from it. Each file is named on standard error. A journal goes when it is in a trace, unless its process still
  * runs. `of`: which version of the program it is, for what is said; NULL: there is one alone. `capability`: of the
  * simulated card, "8.6"; NULL: the card is a real one. The caller closes *made, after an error, too, which then tells
- * what was made before. ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO, ERR_HOST_NOMEM; the errors of trace_import. */
+ * what was made before. ERR_UNSUPPORTED if run-sim has recorded nothing; ERR_IO, ERR_HOST_NOMEM; the errors of
+ * trace_import. */
 MUST_USE enum err recording_import(const char *folder, const char *out, enum recording_rules rules,
                                    const char *of, const char *capability, struct recording_made *made,
                                    struct err_detail *err);

@@ -173,7 +173,8 @@ def test_a_timeout_may_be_as_long_as_one_likes(timeout, sample):
     ({"gpu": {"a": 1}}, TypeError, "gpu takes a text, a number or a path, not dict"),
     ({"from_": b"nsys"}, TypeError, "from_ takes a text"), ({"timeout": "3"}, TypeError, "timeout is a number of"),
     ({"timeout": float("nan")}, ValueError, "timeout is a number of seconds from 0 on, not nan"),
-    ({"timeout": -1}, ValueError, "timeout is a number of seconds from 0 on, not -1"), ({"progress": 7}, TypeError, "progress is a function"),
+    ({"timeout": -1}, ValueError, "timeout is a number of seconds from 0 on, not -1"),
+    ({"progress": 7}, TypeError, "progress is a function"),
     ({"recording": None}, TypeError, "a recording is a path, not NoneType"),
     ({"recording": 7}, TypeError, "a recording is a path, not int: 7")])
 def test_an_argument_of_a_wrong_type_is_named(arguments, kind, said, sample):

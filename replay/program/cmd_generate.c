@@ -55,8 +55,8 @@ static enum err generate_print(const void *session, struct err_detail *err)
                "load has the recording's sizes and lives in their order.\n");
     else
         printf("Drawn anew within stretches of %" PRIu64 " requests: no peak differs by more than\n"
-               "%" PRIu64 ".%" PRIu64 "%% under %zu policies, which rank alike.\n", g->stretch, g->likeness.worst_permille / 10,
-               g->likeness.worst_permille % 10, g->likeness.n_policies);
+               "%" PRIu64 ".%" PRIu64 "%% under %zu policies, which rank alike.\n", g->stretch,
+               g->likeness.worst_permille / 10, g->likeness.worst_permille % 10, g->likeness.n_policies);
     return ERR_OK;
 }
 

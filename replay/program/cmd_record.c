@@ -118,7 +118,8 @@ static enum err record_prepare(void *session, const struct options **o, struct e
     run->o = *o;
     recorded_program_outlast_pipes();
     const enum err e = recorded_program_out(*o, "record", &run->out, err);
-    return e == ERR_OK && run->out == NULL ? err_set(err, ERR_USAGE, 0, "record needs a name for the trace: -o OUT") : e;
+    return e == ERR_OK && run->out == NULL ? err_set(err, ERR_USAGE, 0, "record needs a name for the trace: -o OUT")
+                                           : e;
 }
 
 static enum err prepare(struct record_run *run, struct err_detail *err)

@@ -42,8 +42,9 @@ static void say_range(const struct sim_run *run)
     struct words w = {0};
     if (!run->o->is_given[FLAG_ENDS] || !run->has_range)
         return;
-    words_add(&w, peak_range_is_open(&run->range) ? "The peak lies " : "Nothing moves this peak: no source is open, and the "
-                                              "order of addresses does not matter");
+    words_add(&w, peak_range_is_open(&run->range) ? "The peak lies "
+                                                  : "Nothing moves this peak: no source is open, and the order of "
+                                                    "addresses does not matter");
     peak_range_say(&w, &run->range);
     words_add(&w, ".");
     fputs("  ", stderr);

@@ -12,7 +12,8 @@ enum err result_outputs_check(const struct options *o, struct err_detail *err)
         return err_set(err, ERR_USAGE, 0, "-o FILE is missing: it names the database for the results. Add "
                        "-o results.db, for instance");
     if (strcmp(o->out, "-") == 0)
-        return err_set(err, ERR_USAGE, 0, "-o -: the database is a file; --csv - and --json - write to standard output");
+        return err_set(err, ERR_USAGE, 0, "-o -: the database is a file; --csv - and --json - write to standard "
+                                          "output");
     enum err e = output_names_check(o, err);             /* a job file names outputs, too */
     if (e == ERR_OK)
         e = cli_check_output(o, o->out, err);
