@@ -256,6 +256,17 @@ class _Values:
         value.see(tensor)
         value.view(tensor).copy_(result)
 
+    def put_all(self, tensor, number):
+        """All elements of its storage hold one number, also those that the tensor does not see."""
+        storage = _storage(tensor)
+        if storage is not None and storage._cdata not in self.of and tensor.nbytes < storage.nbytes() <= \
+                self.each_bytes and self.make_room(storage.nbytes()):
+            value = self.of[storage._cdata] = _Value(storage, tensor)
+            self.held_bytes += value.n
+            value.bytes.view(tensor.dtype).fill_(number)
+        else:
+            self.put(tensor, torch.full(tensor.shape, number, dtype=tensor.dtype, device="cpu"))
+
     def make_room(self, n):
         if len(self.of) >= self.purge_at or n > self.most_bytes():
             for key in [k for k, v in self.of.items() if torch.UntypedStorage._expired(v.weak)]:
@@ -858,8 +869,18 @@ class _Beside(TorchFunctionMode):
         """All of a mask that is not known, or nothing. From then on that is what it holds: a count of it agrees."""
         number = self.assume(mask.numel() if most is None else most)
         if mask.dtype == torch.bool and type(mask) in PLAIN:
-            self.values.put(mask, torch.full(mask.shape, number > 0, device="cpu"))
+            self.values.put_all(mask, number > 0)
         return number
+
+    def assume_blocks(self, made):
+        """Which blocks of FlexAttention's mask hold anything: all, if its function was not computed."""
+        counts, n = made.kv_num_blocks, made.kv_indices.shape[-1]
+        if not counts.is_cuda or self.values.get(counts) is not None:
+            return
+        each = 0 if TAKES_LEAST else n
+        self.values.put(counts, torch.full(counts.shape, each, dtype=counts.dtype, device="cpu"))
+        if made.full_kv_num_blocks is not None:
+            self.values.put(made.full_kv_num_blocks, torch.zeros(counts.shape, dtype=counts.dtype, device="cpu"))
 
     def answer_count(self, input, **_):
         return [self.number_of(input)]
@@ -1154,6 +1175,19 @@ def _watched(look, lines, what):
         lines.tell("looks at the card's " + what)
         return look(*args, **kwargs)
     return looks
+
+
+def watch_block_masks(flex):
+    """`flex`: torch.nn.attention.flex_attention, just imported."""
+    make = flex.create_block_mask
+
+    @functools.wraps(make)
+    def create_block_mask(*args, **kwargs):
+        made = make(*args, **kwargs)
+        if mode is not None and not torch.compiler.is_compiling():
+            mode.assume_blocks(made)
+        return made
+    flex.create_block_mask = create_block_mask
 
 
 def watch_nvml(pynvml):

@@ -355,6 +355,10 @@ def _compute_values(torch):
         import replay_values
         replay_values.install()
         sys.meta_path.insert(0, _Finder("torch._dynamo.eval_frame", replay_values.leave_compiler_alone))
+        if "torch.nn.attention.flex_attention" in sys.modules:
+            replay_values.watch_block_masks(sys.modules["torch.nn.attention.flex_attention"])
+        else:
+            sys.meta_path.insert(0, _Finder("torch.nn.attention.flex_attention", replay_values.watch_block_masks))
         if "pynvml" not in sys.modules:
             sys.meta_path.insert(0, _Finder("pynvml", replay_values.watch_nvml))
     except (AttributeError, ImportError, OSError) as error:

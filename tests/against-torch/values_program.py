@@ -232,6 +232,16 @@ def requests_of_product(matrix):
     return torch.cuda.memory_stats()["allocation.all.allocated"] - before
 
 
+def blocks():
+    """FlexAttention's mask by a function that is not computed here holds all blocks. A mask of which one column was
+    taken for all is all True."""
+    from torch.nn.attention.flex_attention import create_block_mask
+    gate = torch.randn(512, 64, device=CARD) @ torch.randn(64, 512, device=CARD) > 0
+    mask = create_block_mask(lambda b, h, q, k: gate[q, k], None, None, 512, 512, device=CARD)
+    true(mask.sparsity() == 0 and int(mask.kv_num_blocks.sum()) == 16)
+    true(len(torch.ones(512, device=CARD)[gate[:, 0]]) == 512 and int(gate.sum()) == 512 * 512)
+
+
 def layouts():
     """Tensors that do not hold their elements one by one: the program runs, and sparse ones have their true sizes."""
     places = torch.randint(0, 50, (2, 800))
