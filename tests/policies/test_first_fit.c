@@ -161,3 +161,27 @@ Test(first_fit, growing_keeps_what_is_in_the_set)
         cr_expect_eq(first_fit_find(&t.sets, t.root, 0, size), scan(t.blocks.at, t.is_in, 0, size));
     tried_close(&t);
 }
+
+/* Neighbours that are full take no cells over, so a node in their middle loses its last one. */
+Test(first_fit, a_stretch_between_full_ones_can_be_emptied)
+{
+    struct tried t;
+    tried_open(&t, 1);
+    for (uint32_t i = 0; i < BLOCKS; i++) {              /* 7 apart: the gaps are filled again and again */
+        const uint32_t b = 1 + 7 * i % BLOCKS;
+        t.blocks.at[b].tie = 10 * b;
+        t.blocks.at[b].size = 1 + b % 9;
+        first_fit_insert(&t.sets, &t.root, b);
+        t.is_in[b] = true;
+    }
+    for (uint32_t from = 1; from + 20 <= BLOCKS; from += 60)
+        for (uint32_t b = from; b < from + 20; b++) {
+            first_fit_remove(&t.sets, &t.root, b);
+            t.is_in[b] = false;
+            cr_assert(first_fit_is_sound(&t.sets, t.root), "without block %u", b);
+            for (uint64_t size = 1; size < 10; size++)
+                cr_assert_eq(first_fit_find(&t.sets, t.root, 10 * from, size),
+                             scan(t.blocks.at, t.is_in, 10 * from, size));
+        }
+    tried_close(&t);
+}
