@@ -402,8 +402,7 @@ Aim: 1.
 ## The command
 
 `replay TRACE --policy pytorch` as a person runs it, by the clock: the start of the program, the events through policy
-and meter, the bounds that come with every answer (the live data, and an offline plan that knows all lifetimes), and the
-report.
+and meter, the live data that comes with every answer, and the report. No offline plan is asked for (`--plan`).
 
 {command}
 

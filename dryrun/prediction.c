@@ -763,7 +763,7 @@ static enum err find_smallest(struct prediction *p, const struct prediction_run 
         return e;
     e = read_release(p, trace, err);
     if (e == ERR_OK)
-        e = bounds_find(trace, 0, &bounds, err);
+        e = bounds_find(trace, 0, false, &bounds, err);
     if (e == ERR_OK)
         e = fit_find(trace, &spec, &p->rows[0].answer.device, bounds.live_bytes, cfg, &found, err);
     policy_spec_close(&spec);

@@ -15,7 +15,7 @@ static inline struct bounds bounds_of(struct trace_reader *r)
 {
     struct err_detail err = { .text = "" };
     struct bounds b;
-    cr_assert_eq(bounds_find(r, 0, &b, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(bounds_find(r, 0, true, &b, &err), ERR_OK, "%s", err.text);
     return b;
 }
 

@@ -41,14 +41,14 @@ def info(recording: Path, *, gpu: Optional[int] = None, from_: Optional[str] = N
 
 def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oom: Optional[OnOom] = None,
            start: Optional[Start] = None, audit: bool = False, threads: Optional[int] = None,
-           price: Optional[str] = None, seed: Optional[int] = None, no_plan: bool = False,
+           price: Optional[str] = None, seed: Optional[int] = None, plan: bool = False,
            explain: Union[int, str, None] = None, insert: Optional[str] = None, warm: Optional[str] = None,
            touch: bool = False, gpu: Optional[int] = None, from_: Optional[str] = None,
            given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
            progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Replay:
     """What other policies or cards would have made of a recording: one run per policy and card."""
     options = dict(policy=policy, device=device, on_oom=on_oom, start=start, audit=audit, threads=threads, price=price,
-                   seed=seed, no_plan=no_plan, explain=explain, insert=insert, warm=warm, touch=touch, gpu=gpu,
+                   seed=seed, plan=plan, explain=explain, insert=insert, warm=warm, touch=touch, gpu=gpu,
                    from_=from_, given_back=given_back, memory_limit=memory_limit)
     return results.Replay.from_answer(running.ask("replay", [recording], options, progress, timeout))
 

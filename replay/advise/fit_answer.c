@@ -131,7 +131,7 @@ static enum err find_all(struct fit_answer *s, const struct replay_config *cfg, 
     enum err e = coverage_read(s->trace, &s->coverage, err);
     caught.caught_before = s->coverage.caught_before;
     if (e == ERR_OK)
-        e = bounds_find(s->trace, s->coverage.caught_before, &s->bounds, err);
+        e = bounds_find(s->trace, s->coverage.caught_before, true, &s->bounds, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &caught, &s->fits[i], err);
     if (e == ERR_OK)

@@ -698,7 +698,7 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     out->platform = find_platform(&r);
     tell_stage(asked, TUNE_PLANNING);
     if (e == ERR_OK)
-        e = bounds_find(trace, out->coverage.caught_before, &out->bounds, err);
+        e = bounds_find(trace, out->coverage.caught_before, true, &out->bounds, err);
     tell_stage(asked, TUNE_REPLAYING);
     if (e == ERR_OK)
         e = tuner_run_baseline(&r, err);

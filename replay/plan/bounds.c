@@ -393,10 +393,11 @@ enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_
     return e;
 }
 
-enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out, struct err_detail *err)
+enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, bool with_plan, struct bounds *out,
+                     struct err_detail *err)
 {
     const struct replay_config cfg = { .start = START_FRESH, .caught_before = caught_before };
-    return bounds_replay(trace, NULL, 0, &cfg, true, out, err);
+    return bounds_replay(trace, NULL, 0, &cfg, with_plan, out, err);
 }
 
 enum err bounds_read_lifetimes(struct trace_reader *trace, uint64_t round_bytes, struct lifetimes *out,

@@ -34,14 +34,13 @@ struct bounds {
  * live requests.
  */
 
-/* Reads the whole trace. Refusals before event `caught_before` do not count, as in replay_config. ERR_HOST_NOMEM and
- * the reader's errors. */
-MUST_USE enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, struct bounds *out,
+/* Reads the whole trace. Refusals before event `caught_before` do not count, as in replay_config. Without `with_plan`
+ * no plan is made: it takes as long as the run of a policy. ERR_HOST_NOMEM and the reader's errors. */
+MUST_USE enum err bounds_find(struct trace_reader *trace, uint64_t caught_before, bool with_plan, struct bounds *out,
                               struct err_detail *err);
 
 /* Does what replay_run does and finds the bounds while the trace is decoded anyway; they do not depend on the lanes.
- * Without `with_plan` no plan is made, which takes as long as the run of a policy. `cfg` must not have a `chunk`.
- * ERR_HOST_NOMEM and replay_run's errors. */
+ * `cfg` must not have a `chunk`. ERR_HOST_NOMEM and replay_run's errors. */
 MUST_USE enum err bounds_replay(struct trace_reader *trace, struct lane *lanes, size_t n_lanes,
                                 const struct replay_config *cfg, bool with_plan, struct bounds *out,
                                 struct err_detail *err);

@@ -195,7 +195,7 @@ static enum err session_prepare_lanes(struct session *s, struct err_detail *err)
     s->on = (struct device_runs){
         .trace = s->trace,     .specs = s->specs,     .n_policies = s->n_policies,
         .devices = s->devices, .n_devices = s->n_devices,
-        .lanes = s->lanes,     .seed = s->options->seed, .without_plan = s->options->is_given[FLAG_NO_PLAN],
+        .lanes = s->lanes,     .seed = s->options->seed, .with_plan = s->options->is_given[FLAG_PLAN],
         .opened = session_opened, .opened_arg = s,
     };
     return ERR_OK;
@@ -408,7 +408,7 @@ static const struct flag_use replay_flags[] = {
     TAKES(DEVICES), TAKES(JSON), TAKES_AS(CSV, "write the results as CSV, one row per policy"), TAKES(SAMPLES),
     TAKES(PERFETTO), TAKES(SAMPLE_EVERY), TAKES_RUN, TAKES(AUDIT), TAKES(WIDE), TAKES(THREADS), TAKES(PRICE),
     TAKES_AS(SEED, "seed of a policy that draws random numbers, which no built-in does (default: 0)"), TAKES(EXPLAIN),
-    TAKES(NO_PLAN), TAKES(INSERT), TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP),
+    TAKES(PLAN), TAKES(INSERT), TAKES(WARM), TAKES(SHARE), TAKES(TOUCH), TAKES(CALIBRATE), TAKES_INPUT, TAKES(HELP),
     FLAGS_END,
 };
 

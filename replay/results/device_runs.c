@@ -108,7 +108,7 @@ static enum err runs_on_device(struct device_runs *r, size_t d, const struct rep
     if (e != ERR_OK || is_real)
         return e;
     r->has_bounds = true;
-    return bounds_replay(r->trace, lanes, r->n_policies, cfg, !r->without_plan, &r->bounds, err);
+    return bounds_replay(r->trace, lanes, r->n_policies, cfg, r->with_plan, &r->bounds, err);
 }
 
 static void runs_compare(struct device_runs *r, size_t d, size_t p)
@@ -137,7 +137,7 @@ enum err device_runs_replay(struct device_runs *r, const struct replay_config *c
             if (device_is_real(r->devices[d].ops) == (pass == 0))
                 e = runs_on_device(r, d, cfg, err);
     if (e == ERR_OK && !r->has_bounds)       /* not before: it takes time, and a real card should not wait for it */
-        e = bounds_find(r->trace, 0, &r->bounds, err);
+        e = bounds_find(r->trace, 0, r->with_plan, &r->bounds, err);
     for (size_t d = 1; d < r->n_devices && e == ERR_OK; d++)
         for (size_t p = 0; p < r->n_policies; p++)
             runs_compare(r, d, p);

@@ -24,7 +24,7 @@ struct device_runs {
     struct device_choice *devices;           /* their headlines are completed when the devices are opened */
     size_t               n_devices;
     uint64_t             seed;
-    bool                 without_plan;       /* bounds.plan_bytes is 0 */
+    bool                 with_plan;          /* else bounds.plan_bytes is 0 */
     struct lane         *lanes;              /* zeros at first; device by device: lanes[d * n_policies + p] */
 
     /* Called when a lane is open and about to run; may be NULL. */

@@ -36,7 +36,7 @@ def write(program, path):
 
 def runs(replay, path, policies, card):
     options = [word for policy in policies for word in ("--policy", policy)]
-    done = subprocess.run([replay, path, *options, "--device", card, "--no-plan", "--json", "-"], capture_output=True,
+    done = subprocess.run([replay, path, *options, "--device", card, "--json", "-"], capture_output=True,
                           text=True, check=False)
     return [("refused" if run["outcome"] == "oom" else run["peak"]["reserved_bytes"])
             for run in json.loads(done.stdout)["runs"]]

@@ -58,7 +58,7 @@ def commands(kind, size, path, folder):
     if kind in STACKS:
         out = folder + "/out"
         return [["info", path], ["who", path, "--folded", out + ".folded", "--speedscope", out + ".json"],
-                ["who", path, "--by", "category"], [path, "--policy", "best-fit", "--perfetto", out],
+                ["who", path, "--by", "category"], [path, "--policy", "best-fit", "--plan", "--perfetto", out],
                 ["snapshot", path, "-o", out], ["diff", path, path], ["graphs", path],
                 ["technique", path, "--optimizer", "sgd"], ["trace", "cut", path, "--events", "1..9999999", "-o", out]]
     if kind in SIDES:
@@ -69,13 +69,13 @@ def commands(kind, size, path, folder):
     if kind in COURSES:
         return [["technique", path, "--optimizer", "sgd"]]
     if kind in STARTS:
-        return [["info", path], [path, "--start", "faithful"], ["verify", path]]
+        return [["info", path], [path, "--start", "faithful", "--plan"], ["verify", path]]
     if kind in FACTS:
         return [["info", path], ["stats", path]]
     if kind in REPETITIONS:
         return [["info", path]]
     if kind in STREAMS:
-        return [[path, "--policy", policy] for policy in POLICIES]
+        return [[path, "--policy", policy, "--plan"] for policy in POLICIES]
     if kind in SEGMENTS:
         return [["stats", path, "--policy", "best-fit", "--device", "sim:unlimited,addresses=" + order]
                 for order in ("linux", "first-fit")]

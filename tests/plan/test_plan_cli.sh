@@ -52,6 +52,11 @@ cmp -s plan.csv again.csv || fail "a second plan differs"
 expect_status 0 plan plan.csv --json -
 grep -q '"plan_bytes": 102' out || fail "a plan cannot be planned again: $(cat out)"
 
+# A replay makes an offline plan where it is asked for one, and only there.
+expect 0 '"offline_plan_bytes": [1-9]' odd.csv --policy best-fit --plan --json -
+expect_status 0 odd.csv --policy best-fit --json -
+grep -q '"offline_plan_bytes": null' out || fail "a replay makes a plan that nobody asked for: $(cat out)"
+
 # The checker refuses an overlap, another height and another bound.
 sed 's/\(0,0,2,47\),.*/\1,1/' plan.csv >bad.csv
 check bad.csv proof.json >checked 2>&1 && fail "the checker took an overlap"

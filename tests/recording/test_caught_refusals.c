@@ -99,9 +99,9 @@ Test(caught_refusals, what_was_caught_is_no_need)
     struct coverage c;
     struct bounds bounds;
     MUST(coverage_read(trace, &c, &err));
-    MUST(bounds_find(trace, c.caught_before, &bounds, &err));
+    MUST(bounds_find(trace, c.caught_before, true, &bounds, &err));
     cr_expect_eq(bounds.live_bytes, CARD + 32 * MIB);
-    MUST(bounds_find(trace, 0, &bounds, &err));
+    MUST(bounds_find(trace, 0, true, &bounds, &err));
     cr_expect_eq(bounds.live_bytes, GIB);
     trace_close(trace);
 }
