@@ -97,6 +97,18 @@ else
     echo "skipped: no C++ compiler"
 fi
 
+if command -v rustc >/dev/null; then
+    expect "the example in Rust builds" 0 "" \
+        make tree_fit.so PKG_CONFIG_PATH="$PKG_CONFIG_PATH" CFLAGS="-O2 -Wall -Wextra -Werror"
+    expect "and runs" 0 '"tree-fit"' "$replay" "$trace" --policy ./tree_fit.so --audit --json -
+    expect "it shows its blocks, and gives back what is idle" 1 "live requests, as asked for"$'\n' \
+        "$replay" "$trace" --policy ./tree_fit.so --device sim:16MiB
+    expect "no name of Rust's library gets into the program" 1 "" \
+        bash -c "nm -D --defined-only tree_fit.so | grep -v ' policy_plugin$'"
+else
+    echo "skipped: no rustc"
+fi
+
 # A policy that asks for its memory in create(): a refusal there is an outcome, not an error of the whole run.
 cc -std=c11 -fPIC -shared -I "$source" -o pool.so "$source/tests/preallocating.c" || fail "the preallocating plugin"
 expect "a policy that is refused its first memory is out of memory; the others run" 1 "best-fit" \
