@@ -30,6 +30,7 @@ struct planner {
     uint64_t *offsets;               /* of the plan in the making, by request */
     struct placed_requests placed;
     uint64_t  work_left;
+    uint64_t  proof_work;            /* what the last search took that ended without a plan */
     struct plan_item *items;         /* of a search: SEARCHED_MAX */
     uint64_t *item_offsets;
     uint32_t *item_of;               /* by request: its item + 1 while a search is prepared, else 0 */
@@ -37,10 +38,16 @@ struct planner {
 
 /* ---- the state ---- */
 
-static bool is_done(const struct planner *p)
+/* No plan below it is looked for. */
+static uint64_t target_bytes(const struct planner *p)
 {
     const uint64_t enough = p->limits->enough_bytes;
-    return p->best->plan_bytes <= (enough > p->best->lower_bytes ? enough : p->best->lower_bytes);
+    return enough > p->best->lower_bytes ? enough : p->best->lower_bytes;
+}
+
+static bool is_done(const struct planner *p)
+{
+    return p->best->plan_bytes <= target_bytes(p);
 }
 
 static void spend(struct planner *p, uint64_t work)
@@ -264,10 +271,103 @@ static enum err try_height(struct planner *p, struct plan_search *s, uint64_t he
     uint64_t left = work;
     const enum err e = plan_search_run(s, height, &left, p->item_offsets, verdict);
     spend(p, work - left);
+    if (*verdict == PLAN_IMPOSSIBLE)
+        p->proof_work = work - left;
     return e;
 }
 
-/* Searches a plan of `height` and completes it. False: none was found. */
+/* ---- a better lower bound ---- */
+
+static bool is_impossible(struct planner *p, const uint32_t *which, uint32_t n, uint64_t height, uint64_t work,
+                          enum err *error)
+{
+    enum plan_verdict verdict = PLAN_UNKNOWN;
+    struct plan_search *s = NULL;
+    make_items(p, which, n);
+    *error = plan_search_open(p->items, n, &s);
+    if (*error == ERR_OK)
+        *error = try_height(p, s, height, work < p->work_left ? work : p->work_left, &verdict);
+    plan_search_close(s);
+    return *error == ERR_OK && verdict == PLAN_IMPOSSIBLE;
+}
+
+/* Leaves out of the proof what is not needed for it, as far as the work allows. Fewer requests seldom take longer. */
+static enum err shrink_proof(struct planner *p, uint32_t *which, uint32_t *n, uint64_t height)
+{
+    const uint64_t work = 2 * p->proof_work;
+    enum err e = ERR_OK;
+    for (uint32_t i = *n; i-- > 0 && e == ERR_OK && p->work_left > 0;) {
+        const uint32_t without = which[i];
+        memmove(which + i, which + i + 1, (*n - i - 1) * sizeof *which);
+        if (is_impossible(p, which, *n - 1, height, work, &e)) {
+            --*n;
+            continue;
+        }
+        memmove(which + i + 1, which + i, (*n - i - 1) * sizeof *which);
+        which[i] = without;
+    }
+    return e;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return compare_numbers(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* The n largest requests have no plan of `height`: keeps the proof. */
+static enum err keep_proof(struct planner *p, const uint32_t *order, uint32_t n, uint64_t height)
+{
+    uint32_t *which = malloc(n * sizeof *which);
+    if (which == NULL)
+        return ERR_HOST_NOMEM;
+    memcpy(which, order, n * sizeof *which);
+    const enum err e = shrink_proof(p, which, &n, height);
+    qsort(which, n, sizeof *which, compare_ids);
+    free(p->best->proof_lives);
+    p->best->proof_lives = which;
+    p->best->n_proof = n;
+    p->best->proof = PROOF_SEARCH;
+    p->best->lower_bytes = height + p->limits->align_bytes;
+    return e;
+}
+
+/* Raises the lower bound as far as the n largest requests alone prove it. */
+static enum err prove_by_largest(struct planner *p, const uint32_t *order, uint32_t n, uint64_t work)
+{
+    const uint64_t align = p->limits->align_bytes;
+    uint64_t low = p->best->lower_bytes, high = p->best->plan_bytes;     /* impossible below low, found at high */
+    uint64_t proved = 0;
+    enum err e = ERR_OK;
+    while (low < high && e == ERR_OK && p->work_left > 0) {
+        const uint64_t height = proved == 0 ? low : low + (high - low) / 2 / align * align;
+        if (is_impossible(p, order, n, height, work, &e)) {
+            proved = height;
+            low = height + align;
+        } else if (proved == 0) {
+            return e;
+        } else {
+            high = height;
+        }
+    }
+    return e == ERR_OK && proved > 0 ? keep_proof(p, order, n, proved) : e;
+}
+
+static enum err raise_lower_bound(struct planner *p, const uint32_t *order, uint32_t most)
+{
+    const uint64_t work = p->work_left / 64;
+    enum err e = ERR_OK;
+    for (uint32_t n = PROOF_FIRST; e == ERR_OK && !is_done(p) && p->work_left > work; n *= 2) {
+        e = prove_by_largest(p, order, n < most ? n : most, work);
+        if (n >= most)
+            break;
+    }
+    return e;
+}
+
+/* ---- plans of the largest ---- */
+
+/* Searches a plan of `height` and completes it. False: none was found. If none exists, that is the new lower bound; its
+ * proof is still to be kept. */
 static bool is_found(struct planner *p, struct plan_search *s, const uint32_t *order, uint32_t n, uint64_t height,
                      uint64_t work, enum err *error)
 {
@@ -275,16 +375,18 @@ static bool is_found(struct planner *p, struct plan_search *s, const uint32_t *o
     *error = try_height(p, s, height, work < p->work_left ? work : p->work_left, &verdict);
     if (*error == ERR_OK && verdict == PLAN_FOUND)
         complete(p, order, n);
+    if (*error == ERR_OK && verdict == PLAN_IMPOSSIBLE && !p->lives->has_pauses)    /* a proof without pauses is none */
+        p->best->lower_bytes = height + p->limits->align_bytes;
     return verdict == PLAN_FOUND && p->best->plan_bytes <= height;
 }
 
-/* Tries heights by bisection between what was not found and the best plan, until `reserve` is left. A search that gives
- * up counts as one that finds nothing, for this time. */
-static enum err bisect(struct planner *p, struct plan_search *s, const uint32_t *order, uint32_t n, uint64_t floor,
-                       uint64_t work, uint64_t reserve)
+/* Tries heights by bisection between the target and the best plan, each with `work`, until `reserve` is left. A search
+ * that gives up counts as one that finds nothing, for this time. */
+static enum err bisect(struct planner *p, struct plan_search *s, const uint32_t *order, uint32_t n, uint64_t work,
+                       uint64_t reserve)
 {
     const uint64_t align = p->limits->align_bytes;
-    uint64_t low = floor;
+    uint64_t low = target_bytes(p);
     enum err e = ERR_OK;
     while (e == ERR_OK && !is_done(p) && p->work_left > reserve) {
         uint64_t height = low + (p->best->plan_bytes - low) / 2 / align * align;
@@ -297,19 +399,19 @@ static enum err bisect(struct planner *p, struct plan_search *s, const uint32_t 
     return e;
 }
 
-/* Searches plans of the n largest requests: at the target with half of the work, then by bisection, where each height
- * gets an eighth, until an eighth is left. A search seldom succeeds late. */
+/* Searches plans of the n largest requests: at the target with half of the work, then by bisection, where each
+ * height gets a quarter, until an eighth is left. */
 static enum err search_largest(struct planner *p, const uint32_t *order, uint32_t n)
 {
-    const uint64_t enough = p->limits->enough_bytes, all = p->work_left;
-    const uint64_t floor = enough > p->best->lower_bytes ? enough : p->best->lower_bytes;
+    const uint64_t all = p->work_left, known = p->best->lower_bytes;
     struct plan_search *s = NULL;
     make_items(p, order, n);
     enum err e = plan_search_open(p->items, n, &s);
-    if (e == ERR_OK && floor < p->best->plan_bytes && !is_found(p, s, order, n, floor, all / 2, &e) && e == ERR_OK)
-        e = bisect(p, s, order, n, floor, all / 8, all / 8);
+    if (e == ERR_OK && !is_done(p) && !is_found(p, s, order, n, target_bytes(p), all / 2, &e) && e == ERR_OK)
+        e = bisect(p, s, order, n, all / 4, all / 8);
     plan_search_close(s);
-    return e;
+    return e == ERR_OK && p->best->lower_bytes > known
+               ? keep_proof(p, order, n, p->best->lower_bytes - p->limits->align_bytes) : e;
 }
 
 /* ---- better orders ---- */
@@ -363,93 +465,6 @@ static void improve_order(struct planner *p, uint32_t *order, size_t n, uint64_t
             break;
         move_forward(order, from, to);
     }
-}
-
-/* ---- a better lower bound ---- */
-
-static bool is_impossible(struct planner *p, const uint32_t *which, uint32_t n, uint64_t height, uint64_t work,
-                          enum err *error)
-{
-    enum plan_verdict verdict = PLAN_UNKNOWN;
-    struct plan_search *s = NULL;
-    make_items(p, which, n);
-    *error = plan_search_open(p->items, n, &s);
-    if (*error == ERR_OK)
-        *error = try_height(p, s, height, work < p->work_left ? work : p->work_left, &verdict);
-    plan_search_close(s);
-    return *error == ERR_OK && verdict == PLAN_IMPOSSIBLE;
-}
-
-/* Leaves out of the proof what is not needed for it, as far as the work allows. */
-static enum err shrink_proof(struct planner *p, uint32_t *which, uint32_t *n, uint64_t height, uint64_t work)
-{
-    enum err e = ERR_OK;
-    for (uint32_t i = *n; i-- > 0 && e == ERR_OK && p->work_left > 0;) {
-        const uint32_t without = which[i];
-        memmove(which + i, which + i + 1, (*n - i - 1) * sizeof *which);
-        if (is_impossible(p, which, *n - 1, height, work, &e)) {
-            --*n;
-            continue;
-        }
-        memmove(which + i + 1, which + i, (*n - i - 1) * sizeof *which);
-        which[i] = without;
-    }
-    return e;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    return compare_numbers(*(const uint32_t *)a, *(const uint32_t *)b);
-}
-
-/* The n largest requests have no plan of `height`: keeps the proof. */
-static enum err keep_proof(struct planner *p, const uint32_t *order, uint32_t n, uint64_t height, uint64_t work)
-{
-    uint32_t *which = malloc(n * sizeof *which);
-    if (which == NULL)
-        return ERR_HOST_NOMEM;
-    memcpy(which, order, n * sizeof *which);
-    const enum err e = shrink_proof(p, which, &n, height, work);
-    qsort(which, n, sizeof *which, compare_ids);
-    free(p->best->proof_lives);
-    p->best->proof_lives = which;
-    p->best->n_proof = n;
-    p->best->proof = PROOF_SEARCH;
-    p->best->lower_bytes = height + p->limits->align_bytes;
-    return e;
-}
-
-/* Raises the lower bound as far as the n largest requests alone prove it. */
-static enum err prove_by_largest(struct planner *p, const uint32_t *order, uint32_t n, uint64_t work)
-{
-    const uint64_t align = p->limits->align_bytes;
-    uint64_t low = p->best->lower_bytes, high = p->best->plan_bytes;     /* impossible below low, found at high */
-    uint64_t proved = 0;
-    enum err e = ERR_OK;
-    while (low < high && e == ERR_OK && p->work_left > 0) {
-        const uint64_t height = proved == 0 ? low : low + (high - low) / 2 / align * align;
-        if (is_impossible(p, order, n, height, work, &e)) {
-            proved = height;
-            low = height + align;
-        } else if (proved == 0) {
-            return e;
-        } else {
-            high = height;
-        }
-    }
-    return e == ERR_OK && proved > 0 ? keep_proof(p, order, n, proved, work) : e;
-}
-
-static enum err raise_lower_bound(struct planner *p, const uint32_t *order, uint32_t most)
-{
-    const uint64_t work = p->work_left / 64;
-    enum err e = ERR_OK;
-    for (uint32_t n = PROOF_FIRST; e == ERR_OK && !is_done(p) && p->work_left > work; n *= 2) {
-        e = prove_by_largest(p, order, n < most ? n : most, work);
-        if (n >= most)
-            break;
-    }
-    return e;
 }
 
 /* ---- the whole ---- */

@@ -31,7 +31,7 @@ struct plan_limits {
     void    *progress_arg;
 };
 
-#define PLAN_WORK_SECOND UINT64_C(60000000)
+#define PLAN_WORK_SECOND UINT64_C(150000000)
 
 /* Zero is a valid beginning and end. */
 struct best_plan {

@@ -6,10 +6,17 @@
  *     floor[s]  nothing of section s lies lower any more
  *     rest[s]   bytes of section s that have no place yet; floor + rest is no more than the height
  *     cuts[s]   items without place that live in both section s and s + 1; at 0 the two sides are searched on their own
+ *
+ * What may follow at a node depends on the items without place, on how low each of them may lie, and on which of them
+ * come too late at their place. Different orders below lead to the same such state, so a state from which nothing led
+ * to a plan is remembered by its hash of 128 bits, and is not searched a second time.
  */
 #include "replay/plan/plan_search.h"
 
 #include "base/array.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/units.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -17,6 +24,16 @@
 #include <string.h>
 
 #define NO_OFFSET UINT64_MAX
+
+enum {
+    FAILED_STATES = 1 << 17,         /* that are remembered; a new one takes the place of an old one */
+    FAILED_LEAST  = 4,               /* a state of fewer items is searched as fast as looked up */
+};
+
+/* A hash of a state. */
+struct state_key {
+    uint64_t word[2];
+};
 
 /* An item without place, and its number in the order of its part. */
 struct candidate {
@@ -28,11 +45,17 @@ struct undo {
     uint64_t *where, was;
 };
 
+/* An item without place: where it may lie lowest, and its size. */
+struct resting {
+    uint64_t low, bytes;
+};
+
 /* Sections [first, last) and the items without place that live there. */
 struct part {
     uint32_t first, last;
     struct candidate *items;         /* on the stack of candidates */
     uint32_t n;
+    uint64_t key;                    /* of the height and of the items' ranks */
 };
 
 struct plan_search {
@@ -52,6 +75,9 @@ struct plan_search {
     struct candidate *stack;         /* candidates of all nodes on the path */
     struct undo *undos;
     size_t    n_undos, room_undos;
+    struct resting *resting;         /* the items without place of one section, while it is checked */
+    bool      is_full;               /* the present node leaves a section that cannot hold its items */
+    struct state_key *failed;        /* FAILED_STATES */
     enum err  error;
 };
 
@@ -125,6 +151,8 @@ void plan_search_close(struct plan_search *s)
     free(s->members);
     free(s->stack);
     free(s->undos);
+    free(s->resting);
+    free(s->failed);
     free(s);
 }
 
@@ -146,9 +174,11 @@ enum err plan_search_open(const struct plan_item *items, uint32_t n, struct plan
     s->overlap_at = calloc(all, sizeof *s->overlap_at);
     s->member_at = calloc(sections, sizeof *s->member_at);
     s->stack = malloc(all * (all + 2) * sizeof *s->stack);     /* at most two lists a depth, each shorter than before */
+    s->resting = calloc(all, sizeof *s->resting);
+    s->failed = calloc(FAILED_STATES, sizeof *s->failed);
     if (s->at == NULL || s->low == NULL || s->weight == NULL || s->floor == NULL || s->rest == NULL ||
         s->cuts == NULL || s->stamps == NULL || s->touched == NULL || s->overlap_at == NULL || s->member_at == NULL ||
-        s->stack == NULL || !list_overlaps(s) || !list_members(s)) {
+        s->stack == NULL || s->resting == NULL || s->failed == NULL || !list_overlaps(s) || !list_members(s)) {
         plan_search_close(s);
         return ERR_HOST_NOMEM;
     }
@@ -183,18 +213,67 @@ static void undo_to(struct plan_search *s, size_t n)
     }
 }
 
-/* No item without place of a touched section lies lower than the lowest `low` of all. */
+/* Puts the items without place of a section in order of their lows, the highest first. Returns their number. */
+static uint32_t list_resting(struct plan_search *s, uint32_t section)
+{
+    struct resting *out = s->resting;
+    uint32_t n = 0;
+    for (uint32_t k = s->member_at[section]; k < s->member_at[section + 1]; k++) {
+        const uint32_t item = s->members[k];
+        if (s->at[item] != NO_OFFSET)
+            continue;
+        uint32_t to = n++;
+        for (; to > 0 && out[to - 1].low < s->low[item]; to--)
+            out[to] = out[to - 1];
+        out[to] = (struct resting){ .low = s->low[item], .bytes = s->items[item].bytes };
+    }
+    return n;
+}
+
+/* Whether the items above each low have room between it and the height. */
+static bool resting_fit(const struct plan_search *s, uint32_t n)
+{
+    uint64_t above = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        above = add_capped(above, s->resting[i].bytes);
+        if (add_capped(s->resting[i].low, above) > s->height)
+            return false;
+    }
+    return true;
+}
+
+/* The lowest and the highest low of a section's items without place; false: it has none. */
+static bool section_lows(const struct plan_search *s, uint32_t section, uint64_t *lowest, uint64_t *highest)
+{
+    *lowest = NO_OFFSET;
+    *highest = 0;
+    for (uint32_t k = s->member_at[section]; k < s->member_at[section + 1]; k++) {
+        const uint64_t low = s->low[s->members[k]];
+        if (s->at[s->members[k]] != NO_OFFSET)
+            continue;
+        *lowest = low < *lowest ? low : *lowest;
+        *highest = low > *highest ? low : *highest;
+    }
+    return *lowest != NO_OFFSET;
+}
+
+/* No item without place of a touched section lies lower than the lowest `low` of all. Stops at a section that is
+ * full. */
 static void raise_floors(struct plan_search *s, uint32_t n_touched)
 {
-    for (uint32_t i = 0; i < n_touched; i++) {
-        const uint32_t section = s->touched[i], end = s->member_at[section + 1];
-        uint64_t low = NO_OFFSET;
-        search_spend(s, 1 + (end - s->member_at[section]) / 8);
-        for (uint32_t k = s->member_at[section]; k < end; k++)
-            if (s->at[s->members[k]] == NO_OFFSET && s->low[s->members[k]] < low)
-                low = s->low[s->members[k]];
-        if (low != NO_OFFSET && s->floor[section] < low)
-            change(s, &s->floor[section], low);
+    for (uint32_t i = 0; i < n_touched && !s->is_full; i++) {
+        const uint32_t section = s->touched[i];
+        uint64_t lowest, highest;
+        search_spend(s, 1 + (s->member_at[section + 1] - s->member_at[section]) / 4);
+        if (!section_lows(s, section, &lowest, &highest))
+            continue;
+        if (s->floor[section] < lowest)
+            change(s, &s->floor[section], lowest);
+        if (add_capped(highest, s->rest[section]) > s->height) {
+            const uint32_t n = list_resting(s, section);
+            search_spend(s, n);
+            s->is_full = !resting_fit(s, n);
+        }
     }
 }
 
@@ -216,6 +295,7 @@ static bool item_place(struct plan_search *s, uint32_t i)
     uint64_t n_met = 0;
     bool bears = false;
     s->stamp++;
+    s->is_full = false;
     change(s, &s->at[i], s->low[i]);
     for (uint32_t k = s->overlap_at[i]; k < s->overlap_at[i + 1]; k++) {
         const uint32_t other = s->overlaps[k];
@@ -297,8 +377,11 @@ static void part_order(struct plan_search *s, struct part *p)
                 s->weight[item] = s->rest[section];
     }
     sort_items(s, p->items, p->n, p->items + p->n);
-    for (uint32_t i = 0; i < p->n; i++)
+    p->key = random_mix(s->height);
+    for (uint32_t i = 0; i < p->n; i++) {
         p->items[i].rank = i;
+        p->key = hash_fold(p->key ^ p->items[i].item, RANDOM_STEP | 1);
+    }
 }
 
 /* Copies the items without place to `out`, the lowest first, in order of rank at one height. Returns their number. The
@@ -323,6 +406,29 @@ static uint32_t part_candidates(struct plan_search *s, const struct part *p, str
         out[to] = c;
     }
     return n;
+}
+
+/* ---- states that lead to no plan ---- */
+
+/* The key of the state in which `rest` is to be placed, none below `offset`, and at `offset` none of a lower rank. */
+static struct state_key state_key(const struct plan_search *s, const struct part *rest, uint64_t offset, uint32_t rank)
+{
+    struct state_key key = { { rest->key, random_mix(rest->key) } };
+    for (uint32_t i = 0; i < rest->n; i++) {
+        const struct candidate c = rest->items[i];
+        const uint64_t low = s->low[c.item];
+        const bool is_late = low < offset || (low == offset && c.rank < rank);
+        const uint64_t word = random_mix(random_mix(c.item) ^ (2 * low + is_late));
+        key.word[0] += word;
+        key.word[1] += hash_fold(word, RANDOM_STEP);
+    }
+    return key;
+}
+
+static bool state_has_failed(const struct plan_search *s, struct state_key key)
+{
+    const struct state_key *known = &s->failed[key.word[0] % FAILED_STATES];
+    return known->word[0] == key.word[0] && known->word[1] == key.word[1];
 }
 
 /* ---- the search ---- */
@@ -371,8 +477,8 @@ static enum plan_verdict candidate_try(struct plan_search *s, const struct part 
     const size_t undos = s->n_undos;
     const uint64_t offset = s->low[c.item];
     *bears = item_place(s, c.item);
-    const enum plan_verdict v = s->error != ERR_OK              ? PLAN_UNKNOWN
-                                : part_may_fit(s, p, offset) ? part_divide(s, p, c) : PLAN_IMPOSSIBLE;
+    const enum plan_verdict v = s->error != ERR_OK                            ? PLAN_UNKNOWN
+                                : s->is_full || !part_may_fit(s, p, offset) ? PLAN_IMPOSSIBLE : part_divide(s, p, c);
     if (v == PLAN_FOUND)
         s->offsets[c.item] = offset;
     undo_to(s, undos);
@@ -384,7 +490,7 @@ static enum plan_verdict candidate_try(struct plan_search *s, const struct part 
  * placed item, another item in its stead is no better. */
 static enum plan_verdict part_search(struct plan_search *s, const struct part *p, uint64_t offset, uint32_t rank)
 {
-    struct part rest = { .first = p->first, .last = p->last, .items = p->items + p->n };
+    struct part rest = { .first = p->first, .last = p->last, .items = p->items + p->n, .key = p->key };
     uint64_t least_top;
     rest.n = part_candidates(s, p, rest.items, &least_top);
     if (rest.n == 0)
@@ -392,6 +498,9 @@ static enum plan_verdict part_search(struct plan_search *s, const struct part *p
     if (s->work == 0)
         return PLAN_UNKNOWN;
     search_spend(s, rest.n + (rest.last - rest.first));
+    const struct state_key key = state_key(s, &rest, offset, rank);
+    if (rest.n >= FAILED_LEAST && state_has_failed(s, key))
+        return PLAN_IMPOSSIBLE;
     for (uint32_t i = 0; i < rest.n; i++) {
         const struct candidate c = rest.items[i];
         bool bears;
@@ -405,6 +514,7 @@ static enum plan_verdict part_search(struct plan_search *s, const struct part *p
         if (!bears)
             break;
     }
+    s->failed[key.word[0] % FAILED_STATES] = key;
     return PLAN_IMPOSSIBLE;
 }
 

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { ITEMS_MAX = 7, SECTIONS = 5, LIFETIMES = 8, LAST = 8 };
+enum { ITEMS_MAX = 7, SECTIONS = 5, LIFETIMES = 24, LAST = 32, FULL_BYTES = 200 };
 
 static bool meet(const struct plan_item *a, const struct plan_item *b)
 {
@@ -208,6 +208,45 @@ Test(best_plan, says_that_no_address_is_left_for_a_request)
         cr_assert(lifetimes_begin(&l, UINT64_C(1) << 62, 0));
     cr_expect_eq(best_plan_find(&l, &limits, &plan, &err), ERR_UNSUPPORTED);
     lifetimes_close(&l);
+}
+
+/* Requests that fill FULL_BYTES at every moment but the last: where one ends, others take its room. */
+static void draw_full(uint64_t *state, struct plan_item *items)
+{
+    uint64_t room = FULL_BYTES;
+    for (uint32_t n = 0, section = 0; n < LIFETIMES;) {
+        const uint64_t drawn = 1 + random_below(state, FULL_BYTES / 3), bytes = drawn < room ? drawn : room;
+        items[n++] = (struct plan_item){ .bytes = bytes, .first = section, .last = LAST, .width = 1 };
+        room -= bytes;
+        section += room == 0;
+        const uint64_t until = room == 0 ? 1 + random_below(state, FULL_BYTES / 2) : 0;
+        while (room < until) {
+            struct plan_item *ended = &items[random_below(state, n)];
+            if (ended->last != LAST)
+                continue;
+            ended->last = section;
+            room += ended->bytes;
+        }
+    }
+}
+
+Test(best_plan, is_proved_to_be_the_best_where_memory_is_full_at_every_moment)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct plan_item items[LIFETIMES];
+        struct err_detail err;
+        struct best_plan plan;
+        uint64_t state = seed;
+        draw_full(&state, items);
+        struct lifetimes l = lifetimes_of(items, LIFETIMES);
+        const struct plan_limits limits = { .align_bytes = 1, .work = 10 * PLAN_WORK_SECOND };
+        cr_assert_eq(best_plan_find(&l, &limits, &plan, &err), ERR_OK);
+        cr_expect_geq(plan.lower_bytes, FULL_BYTES);
+        cr_expect_eq(plan.plan_bytes, plan.lower_bytes, "seed %" PRIu64 ": %" PRIu64 " to %" PRIu64, seed,
+                     plan.lower_bytes, plan.plan_bytes);
+        best_plan_close(&plan);
+        lifetimes_close(&l);
+    }
 }
 
 /* They fit around each other at every moment, but not over all of time. */
