@@ -770,6 +770,8 @@ class WhyGrowth(Result):
     may_be_meant: bool
     #: the same requests were left behind twice and not freed: a leak if that goes on, or copies that are meant
     of_two_sets: bool
+    #: the graphs of two steps alone are still held: a leak if that goes on
+    of_two_turns: bool
     #: it was asked for before a refused request that the program caught, and is still held
     of_caught_refusal: bool
     #: step, forward pass, or run of the line that grows most
@@ -827,6 +829,17 @@ class WhyOptimizerStep(Result):
     fits_by_weight: bool
     #: the optimizer takes fused=True on a card
     has_fused: bool
+
+
+@dataclass(frozen=True, repr=False)
+class WhyToCome(Result):
+    """`to_come` of Why: of a program that is full in its first step."""
+    #: still to come, if all weights learn
+    gradients_bytes: int
+    #: of the optimizer, still to come at least; if it is not known, what Adam's would take if all weights learn
+    states_bytes: int
+    #: Adam or AdamW, or another of torch.optim; null: not known before its first step
+    optimizer: Optional[str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -1135,6 +1148,8 @@ class Why(Result):
     #: what was refused was asked for in a step of an optimizer that computes all weights at once; null: it was
     #: not
     optimizer_step: Optional[WhyOptimizerStep] = None
+    #: of a program that is full in its first step: what it would have asked for besides; null: not known
+    to_come: Optional[WhyToCome] = None
     #: how the last input exceeds all before; null: it does not
     larger_input: Optional[WhyLargerInput] = None
     #: a setting that was asked for and not applied, and why; null: none
@@ -1148,7 +1163,7 @@ class Why(Result):
     #: a setting that tune recommends, with whole steps on record; null: none
     recommended: Optional[Cure] = None
     #: a setting that serves the refused request, and what was recorded after it; whether it gets the program
-    #: through a step is not on record; null: none
+    #: through a step is not on record. Of what is full it is worth a try, and no cure; null: none
     serves_refused: Optional[Cure] = None
     #: the recording played on by its own pattern, for as long again, under the setting that serves the refused
     #: request; if it does not last, that setting is not named; null: there is none, nothing can be played on,

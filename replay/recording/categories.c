@@ -192,7 +192,8 @@ static bool is_size_of(const struct rules *r, enum category category, uint64_t b
 /* The backward pass is over when anything but a backward pass asks again. */
 static uint64_t backward_end(const struct rules *r, const struct holding *h)
 {
-    static const enum phase others[] = { PHASE_OWN, PHASE_SETUP, PHASE_BUCKETS, PHASE_FORWARD, PHASE_OPTIMIZER };
+    static const enum phase others[] = { PHASE_OWN, PHASE_SETUP, PHASE_STATES, PHASE_BUCKETS, PHASE_FORWARD,
+                                          PHASE_OPTIMIZER };
     uint64_t end = UINT64_MAX;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         const uint64_t next = next_of(r, others[i], h);
@@ -389,6 +390,7 @@ static enum category category_of(struct rules *r, const struct holding *h)
     case PHASE_OPTIMIZER: return optimizer_category(r, h);
     case PHASE_SETUP:     return setup_category(r, h);
     case PHASE_BUFFER:    return lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_BUFFERS);
+    case PHASE_STATES:    return lasting(r, h, next_of(r, PHASE_FORWARD, h), CATEGORY_OPTIMIZER);
     case PHASE_BUCKETS:   return lasting(r, h, next_of(r, PHASE_BACKWARD, h), CATEGORY_GRADIENTS);
     case PHASE_RECOMPUTE: return lasting(r, h, stretch_end(r, h), CATEGORY_ACTIVATIONS);
     case PHASE_FORWARD:   return forward_category(r, h);
@@ -402,7 +404,9 @@ static enum category category_of(struct rules *r, const struct holding *h)
 static int round_of(const struct rules *r, const struct holding *h)
 {
     const enum phase phase = h->born < 0 ? PHASE_SETUP : phase_of(r, h);
-    return phase == PHASE_SETUP || phase == PHASE_BUFFER || phase == PHASE_OPTIMIZER ? 0 : phase == PHASE_OWN ? 1 : 2;
+    const bool is_lasting = phase == PHASE_SETUP || phase == PHASE_BUFFER || phase == PHASE_STATES ||
+                            phase == PHASE_OPTIMIZER;
+    return is_lasting ? 0 : phase == PHASE_OWN ? 1 : 2;
 }
 
 static enum err apply_rules(struct rules *r, struct holdings *h, struct err_detail *err)

@@ -3,6 +3,7 @@
 #include "replay/recording/growth.h"
 
 #include "replay/recording/growth_before.h"
+#include "replay/recording/growth_few.h"
 #include "replay/recording/growth_full.h"
 #include "replay/recording/growth_refused.h"
 #include "replay/recording/growth_sets.h"
@@ -877,6 +878,15 @@ static uint64_t most_live_before(const struct grower *g, uint64_t until)
 }
 
 /* Sets are a growth if what came of them made half of the difference, as is_the_cause wants. */
+static void drop_unless_cause(const struct grower *g, struct growth *out)
+{
+    const uint64_t most = out->is_found ? most_live_before(g, out->since) : 0;
+    if (g->need_bytes > most && out->bytes - out->before_bytes >= (g->need_bytes - most) / 2)
+        return;
+    growth_close(out);
+    *out = (struct growth){ .is_found = false };
+}
+
 static enum err find_sets(struct grower *g, struct growth *out, struct err_detail *err)
 {
     uint32_t *freed = calloc(g->n_groups, sizeof *freed);
@@ -886,14 +896,25 @@ static enum err find_sets(struct grower *g, struct growth *out, struct err_detai
         freed[g->changes[i].group] += is_free(&g->changes[i]);
     const enum err e = growth_sets_find(g->trace, &g->phases, freed + 2, g->moment, g->need_bytes, out, err);
     free(freed);
-    if (e != ERR_OK || !out->is_found)
-        return e;
-    const uint64_t most = most_live_before(g, out->since);
-    if (g->need_bytes > most && out->bytes - out->before_bytes >= (g->need_bytes - most) / 2)
-        return ERR_OK;
-    growth_close(out);
-    *out = (struct growth){ .is_found = false };
-    return ERR_OK;
+    if (e == ERR_OK)
+        drop_unless_cause(g, out);
+    return e;
+}
+
+/* Few turns that left about as much behind, likewise; they come before two sets, which are known of one line. */
+static enum err find_few(const struct grower *g, struct growth *out, struct err_detail *err)
+{
+    struct growth few = { .is_found = false };
+    const enum err e = growth_few_find(g->trace, &g->phases, g->stack_of, g->moment, g->need_bytes, &few, err);
+    if (e == ERR_OK)
+        drop_unless_cause(g, &few);
+    if (few.is_found && (!few.of_two_sets || !out->is_found)) {
+        growth_close(out);
+        *out = few;
+    } else {
+        growth_close(&few);
+    }
+    return e;
 }
 
 static enum err find(struct grower *g, struct growth *out, struct err_detail *err)
@@ -910,6 +931,8 @@ static enum err find(struct grower *g, struct growth *out, struct err_detail *er
         e = find_in_parts(g, out, err);
     if (e == ERR_OK && !out->is_found && g->has_lines && g->phases.has_python)
         e = find_sets(g, out, err);
+    if (e == ERR_OK && (!out->is_found || out->of_two_sets) && g->has_lines && g->phases.has_python)
+        e = find_few(g, out, err);
     if (e == ERR_OK && !out->is_found)
         e = growth_refused_find(g->trace, &g->phases, g->stack_of, g->moment, g->need_bytes, out, err);
     if (e == ERR_OK && !out->is_found && g->start_bytes > 0)

@@ -47,6 +47,7 @@ struct growth {
     bool     of_refusal;             /* what a refused request that the program caught left behind: it came at once, and
                                       * `turns` is 0 (growth_refused.h) */
     bool     of_two_sets;            /* two sets alone, which may be meant (growth_sets.h) */
+    bool     of_two_turns;           /* two turns alone, of which each left a graph (growth_few.h) */
     unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
     enum growth_turn turn;
     uint64_t turns;                  /* between them; 0: without stacks nothing tells */

@@ -19,6 +19,7 @@ struct sets {
     const struct holdings *h;        /* sorted by line */
     size_t   begin, end;             /* one line's: h->at[begin, end) */
     size_t   n, each;                /* sets, and requests in each */
+    size_t   kept;                   /* where the last set that counts ends */
     uint64_t set_bytes;
 };
 
@@ -50,24 +51,41 @@ static size_t set_end(const struct sets *s, size_t i)
     return end;
 }
 
-/* Whether the set at `i` is, size for size, the first one. */
-static bool is_like_first(const struct sets *s, size_t i)
+/* Whether the n requests at `i` are, size for size, the first ones of the first set. */
+static bool is_like_first(const struct sets *s, size_t i, size_t n)
 {
-    for (size_t k = 0; k < s->each; k++)
+    for (size_t k = 0; k < n; k++)
         if (s->h->at[i + k].bytes != s->h->at[s->begin + k].bytes)
             return false;
     return true;
 }
 
-/* Counts a line's sets, if all are alike and about as far apart. */
+/* Whether the set at `i` is the last one, which the refusal cut off after two whole ones. */
+static bool is_cut_off(const struct sets *s, size_t i)
+{
+    const size_t n = set_end(s, i) - i;
+    return n < s->each && i + n == s->end && s->n >= SETS_SEEN_LEAST && is_like_first(s, i, n);
+}
+
+/* A forward pass that is cut off holds what it needs itself. */
+static bool is_of_own_pass(const struct sets *s)
+{
+    return s->phases->of_stack[s->h->at[s->begin].stack] == PHASE_FORWARD;
+}
+
+/* Counts a line's sets, if all are alike and about as far apart. The last one may be cut off. */
 static bool count_sets(struct sets *s)
 {
     size_t nearest = SIZE_MAX, farthest = s->steps->n - step_of(s, s->end - 1), last = 0;
     s->n = s->set_bytes = 0;
     s->each = set_end(s, s->begin) - s->begin;
     for (size_t i = s->begin; i < s->end; i += s->each, s->n++) {
-        if (set_end(s, i) - i != s->each || !is_like_first(s, i))
+        const bool is_whole = set_end(s, i) - i == s->each && is_like_first(s, i, s->each);
+        if (!is_whole && !is_cut_off(s, i))
             return false;
+        if (!is_whole && is_of_own_pass(s))
+            break;
+        s->kept = set_end(s, i);
         const size_t step = step_of(s, i), apart = step - last;
         nearest = s->n > 0 && apart < nearest ? apart : nearest;
         farthest = s->n > 0 && apart > farthest ? apart : farthest;
@@ -95,7 +113,7 @@ static size_t sets_before(const struct sets *s)
 static enum err take_growth(struct trace_reader *trace, const struct sets *s, size_t before, struct growth *out,
                             struct err_detail *err)
 {
-    struct holdings kept = { .at = &s->h->at[s->begin], .n = s->end - s->begin };
+    struct holdings kept = { .at = &s->h->at[s->begin], .n = s->kept - s->begin };
     out->is_found = true;
     out->turn = TURN_RUN;
     out->before_requests = before * s->each;
@@ -103,8 +121,11 @@ static enum err take_growth(struct trace_reader *trace, const struct sets *s, si
     out->turns = s->n + before;
     out->of_two_sets = out->turns < SETS_LEAST;
     out->bytes_per_turn = s->set_bytes;
-    out->bytes = out->held_bytes = out->turns * s->set_bytes;
-    out->held_requests = out->turns * s->each;
+    out->held_requests = out->before_requests + kept.n;
+    out->bytes = out->before_bytes;
+    for (size_t i = 0; i < kept.n; i++)
+        out->bytes += kept.at[i].bytes;
+    out->held_bytes = out->bytes;
     out->since = (uint64_t)s->h->at[before > 0 ? s->begin : s->begin + s->each].born;
     out->phases = 1U << s->phases->of_stack[s->h->at[s->begin].stack];
     return telling_lines_group(trace, &kept, &out->lines, err);

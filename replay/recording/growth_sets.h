@@ -5,7 +5,8 @@
  *
  *     step 4: 18 requests, 8 MiB | step 8: 18 requests, 8 MiB | step 12: 18 requests, 8 MiB
  *
- * Three sets that are alike are a growth, though live memory rose three times only. So are two if as many more were
+ * Three sets that are alike are a growth, though live memory rose three times only; the refusal may have cut off the
+ * last. So are two if as many more were
  * there when the recording began as no training holds: weights, gradients, two states of an optimizer and an average of
  * the weights are five. Two sets alone may be meant: of_two_sets says so.
  */

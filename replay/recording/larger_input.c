@@ -4,6 +4,7 @@
 #include "replay/recording/larger_input.h"
 
 #include "base/intern.h"
+#include "base/torch_sizes.h"
 #include "replay/recording/steps.h"
 #include "traces/stack_frame.h"
 
@@ -327,13 +328,19 @@ static uint64_t workspace_of(const struct request *r, size_t n)
     return largest;
 }
 
+/* Of a refused request its block is known, which may be larger than what was asked for. */
+static bool is_as_large(uint64_t bytes, uint64_t workspace)
+{
+    return align_up(bytes, TORCH_MIN_BLOCK) == align_up(workspace, TORCH_MIN_BLOCK);
+}
+
 /* Moves an operation's workspaces, also one that was refused, after its other requests; returns how many those are. */
 static size_t set_workspaces_apart(struct request *r, size_t n)
 {
     const uint64_t workspace = workspace_of(r, n);
     size_t kept = 0;
     for (size_t i = 0; i < n && workspace > 0; i++) {
-        if (r[i].bytes == workspace && (r[i].is_brief || r[i].is_live))
+        if (is_as_large(r[i].bytes, workspace) && (r[i].is_brief || r[i].is_live))
             continue;
         const struct request one = r[i];
         r[i] = r[kept];

@@ -25,6 +25,12 @@ static bool is_optimizer(const struct stack_frame *f)
     return is_file && !stack_frame_file_ends(f, "lr_scheduler.py");
 }
 
+/* Optimizer.load_state_dict moves each state to where its weight is. */
+static bool is_loading_states(const struct stack_frame *f)
+{
+    return stack_frame_is_torch(f) && is_optimizer(f) && stack_frame_is_named(f, "load_state_dict");
+}
+
 static bool is_checkpoint(const struct stack_frame *f)
 {
     return stack_frame_file_ends(f, "checkpoint.py") &&
@@ -103,6 +109,18 @@ bool stack_loads_file(const struct trace_reader *trace, uint32_t stack)
     return stack_frames_any(frames, n, is_loading_frame);
 }
 
+static bool is_copying_frame(const struct stack_frame *f)
+{
+    return stack_frame_is_named(f, "__deepcopy__") || stack_frame_is_named(f, "deepcopy");
+}
+
+bool stack_copies_module(const struct trace_reader *trace, uint32_t stack)
+{
+    const char *const *frames;
+    const size_t n = trace_stack(trace, stack, &frames);
+    return stack_frames_any(frames, n, is_copying_frame);
+}
+
 static bool is_closure(const struct stack_frame *f)
 {
     return stack_frame_is_named(f, "closure") || stack_frame_is_named(f, "_wrap_closure");
@@ -117,6 +135,8 @@ static enum phase phase_of_frames(const char *const *frames, size_t n)
         const enum phase phase = is_python ? phase_of_frame(&f) : PHASE_OWN;
         if (phase == PHASE_OPTIMIZER && (has_module || has_closure))
             return has_module ? PHASE_FORWARD : PHASE_OWN;
+        if (phase == PHASE_OPTIMIZER && stack_frames_any(frames + i, n - i, is_loading_states))
+            return PHASE_STATES;
         if (phase != PHASE_OWN)
             return phase;
         has_python = has_python || is_python;

@@ -17,6 +17,7 @@ enum phase {
     PHASE_OWN,                       /* the program's own lines, outside of all that follows */
     PHASE_SETUP,                     /* a module is made, moved, copied or loaded */
     PHASE_BUFFER,                    /* the same, of its buffers */
+    PHASE_STATES,                    /* an optimizer is given its states, as from a checkpoint: no step of it */
     PHASE_BUCKETS,                   /* DistributedDataParallel makes its buckets of gradients */
     PHASE_FORWARD,                   /* inside a call of a module */
     PHASE_BACKWARD,
@@ -47,6 +48,9 @@ void phases_close(struct phases *p);
 
 /* Whether the stack loads a file: torch.load, or safetensors' load_file. */
 bool stack_loads_file(const struct trace_reader *trace, uint32_t stack);
+
+/* Whether the stack copies a module or a tensor with copy.deepcopy. */
+bool stack_copies_module(const struct trace_reader *trace, uint32_t stack);
 
 /* Puts one more at the end. False without memory. */
 MUST_USE bool phase_starts_add(struct phase_starts *s, uint64_t event);

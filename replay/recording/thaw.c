@@ -120,7 +120,7 @@ static void sum_up(struct thaw_pass *p, size_t n_stacks, struct thaw *out)
             out->gradients += more;
         else if (phase == PHASE_OPTIMIZER)
             out->states += has_stepped ? more : 0;
-        else if (x->requested <= x->most_requested && phase != PHASE_SETUP)
+        else if (x->requested <= x->most_requested && phase != PHASE_SETUP && phase != PHASE_STATES)
             out->activations += more;
         else
             larger += more;

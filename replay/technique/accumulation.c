@@ -105,7 +105,8 @@ static bool is_made_once(const struct course *c, size_t request)
 {
     const uint8_t category = c->all.at[request].category, phase = c->phase[request];
     return category == CATEGORY_WORKSPACES || category == CATEGORY_PARAMETERS || category == CATEGORY_BUFFERS ||
-           category == CATEGORY_OPTIMIZER || phase == PHASE_SETUP || phase == PHASE_BUFFER || phase == PHASE_BUCKETS;
+           category == CATEGORY_OPTIMIZER || phase == PHASE_SETUP || phase == PHASE_BUFFER || phase == PHASE_STATES ||
+           phase == PHASE_BUCKETS;
 }
 
 /* A gradient that is added to the one that is there is no longer one of its own, whatever its label says. */

@@ -15,6 +15,9 @@ enum { MODEL_PIECES = 4 };
 /* The most that a counter of steps takes. */
 enum { COUNTER_BYTES = 8 };
 
+/* By stack: whether it loads a file, or copies a module. */
+struct origins { bool *loads, *copies; };
+
 static bool is_lasting(const struct holding *h)
 {
     return h->category == CATEGORY_PARAMETERS || h->category == CATEGORY_BUFFERS || h->category == CATEGORY_OPTIMIZER;
@@ -51,17 +54,25 @@ static int64_t first_loaded(const struct holdings *h, const bool *loads)
     return first;
 }
 
-/* Parts what is live: `loads` says of each stack whether a file was loaded there. What is younger than the load may be
- * made of it: states of a model that was only loaded. */
-static void part(const struct holdings *h, const bool *loads, struct holdings *loaded, struct holdings *others)
+/* A weight or buffer of a model that was made, and not copied from another one. */
+static bool is_of_made_model(const struct holding *h, const struct origins *from)
 {
-    const int64_t first = first_loaded(h, loads);
+    const bool is_weight = h->category == CATEGORY_PARAMETERS || h->category == CATEGORY_BUFFERS;
+    return is_weight && !h->is_guess && !from->copies[h->stack];
+}
+
+/* Parts what is live. What is younger than the load may be made of it, such as states of a model that was only loaded,
+ * or a copy of it; the weights of a model that was made on the card are not. */
+static void part(const struct holdings *h, const struct origins *from, struct holdings *loaded,
+                 struct holdings *others)
+{
+    const int64_t first = first_loaded(h, from->loads);
     for (size_t i = 0; i < h->n; i++) {
         const struct holding *one = &h->at[i];
-        if (loads[one->stack]) {
+        if (from->loads[one->stack]) {
             loaded->at[loaded->n++] = *one;
             loaded->bytes += one->bytes;
-        } else if (is_lasting(one) && one->born < first) {
+        } else if ((is_lasting(one) && one->born < first) || is_of_made_model(one, from)) {
             others->at[others->n++] = *one;
         }
     }
@@ -159,10 +170,10 @@ static enum err find_whole_model(struct holdings *loaded, const struct holdings 
     return ERR_OK;
 }
 
-static enum err find(struct trace_reader *trace, const struct holdings *h, const bool *loads, struct holdings *loaded,
-                     struct holdings *others, struct loaded_file *out, struct err_detail *err)
+static enum err find(struct trace_reader *trace, const struct holdings *h, const struct origins *from,
+                     struct holdings *loaded, struct holdings *others, struct loaded_file *out, struct err_detail *err)
 {
-    part(h, loads, loaded, others);
+    part(h, from, loaded, others);
     const uint64_t twins = count_twins(loaded, others);
     bool has_model = false;
     const enum err e = find_whole_model(loaded, others, &has_model, err);
@@ -179,16 +190,19 @@ enum err loaded_file_find(struct trace_reader *trace, const struct holdings *h, 
     const uint32_t n_stacks = trace_info(trace)->n_stacks;
     struct holdings loaded = { .at = calloc(h->n + 1, sizeof *h->at) };
     struct holdings others = { .at = calloc(h->n + 1, sizeof *h->at) };
-    bool *loads = calloc((size_t)n_stacks + 1, sizeof *loads);
+    struct origins from = { .loads = calloc((size_t)n_stacks + 1, sizeof *from.loads),
+                            .copies = calloc((size_t)n_stacks + 1, sizeof *from.copies) };
+    const bool has_room = loaded.at != NULL && others.at != NULL && from.loads != NULL && from.copies != NULL;
     *out = (struct loaded_file){ .bytes = 0 };
-    enum err e = loaded.at == NULL || others.at == NULL || loads == NULL ? err_no_memory(err) : ERR_OK;
-    for (uint32_t i = 1; e == ERR_OK && i <= n_stacks; i++)
-        loads[i] = stack_loads_file(trace, i);
-    if (e == ERR_OK)
-        e = find(trace, h, loads, &loaded, &others, out, err);
+    for (uint32_t i = 1; has_room && i <= n_stacks; i++) {
+        from.loads[i] = stack_loads_file(trace, i);
+        from.copies[i] = stack_copies_module(trace, i);
+    }
+    const enum err e = has_room ? find(trace, h, &from, &loaded, &others, out, err) : err_no_memory(err);
     free(loaded.at);
     free(others.at);
-    free(loads);
+    free(from.loads);
+    free(from.copies);
     return e;
 }
 

@@ -11,7 +11,8 @@
  *     the model's     | 36 | 12 | 36 |
  *     of torch.load   | 36 | 12 | 36 | 36 | 36 | 12 | 12 | 36 | 36 |
  *
- * A model that is only loaded has no such twins that were there before it.
+ * The model may have been made before the file was loaded, or after it. A model that is only loaded has no such twins:
+ * neither states that came later nor a copy of it count.
  */
 #ifndef REPLAY_REPLAY_WHY_LOADED_FILE_H
 #define REPLAY_REPLAY_WHY_LOADED_FILE_H
@@ -21,7 +22,7 @@
 struct loaded_file {
     uint64_t bytes;                  /* loaded and live; 0: none, or less than half of it has twins and
                                       * it is not all weights of the model and states of them */
-    uint64_t twin_bytes;             /* of them with a twin: a weight, buffer or state of just that size, older */
+    uint64_t twin_bytes;             /* of them with a twin: a weight, buffer or state of just that size */
     struct holders lines;            /* that loaded them */
 };
 

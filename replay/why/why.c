@@ -81,10 +81,31 @@ static bool has_begun(const struct phases *p, enum phase phase, uint64_t moment)
     return p->starts[phase].n > 0 && p->starts[phase].at[0] < moment;
 }
 
-/* Whether a forward pass follows the first stretch of a phase. */
+/* Whether a request was refused in the stretch that begins at `start`: it was cut short, and the program went on. */
+static bool is_stretch_cut(const struct phases *p, uint64_t start, uint64_t moment)
+{
+    const uint64_t refusal = phase_starts_after(&p->refusals, start);
+    return refusal < moment && refusal < phase_starts_after(&p->all, start);
+}
+
+/* How many stretches of a phase before the moment were not cut short. */
+static size_t count_whole(const struct phases *p, enum phase phase, uint64_t moment)
+{
+    const struct phase_starts *s = &p->starts[phase];
+    size_t n = 0;
+    for (size_t i = 0; i < s->n && s->at[i] < moment; i++)
+        n += !is_stretch_cut(p, s->at[i], moment);
+    return n;
+}
+
+/* Whether a forward pass follows the first stretch of a phase that was not cut short. */
 static bool goes_on_after(const struct phases *p, enum phase phase, uint64_t moment)
 {
-    return phase_starts_after(&p->starts[PHASE_FORWARD], p->starts[phase].at[0]) < moment;
+    const struct phase_starts *s = &p->starts[phase];
+    size_t i = 0;
+    while (i < s->n && is_stretch_cut(p, s->at[i], moment))
+        i++;
+    return i < s->n && phase_starts_after(&p->starts[PHASE_FORWARD], s->at[i]) < moment;
 }
 
 /* A program that computes without modules: its passes are not told apart, but that gradients are computed is. If live
@@ -100,7 +121,6 @@ static enum why_reached reached_without_modules(const struct why *w, const struc
 /* As the phases tell. A program that makes no step of an optimizer goes from one forward pass to the next. */
 static enum why_reached reached_by_phases(const struct why *w, const struct phases *p)
 {
-    const struct phase_starts *forward = &p->starts[PHASE_FORWARD];
     const bool is_stepping = has_begun(p, PHASE_OPTIMIZER, w->moment);
     const bool is_learning = has_begun(p, PHASE_BACKWARD, w->moment);
     if (!has_begun(p, PHASE_FORWARD, w->moment))
@@ -109,7 +129,7 @@ static enum why_reached reached_by_phases(const struct why *w, const struct phas
         return goes_on_after(p, PHASE_OPTIMIZER, w->moment) ? REACHED_STEPS : REACHED_OPTIMIZER;
     if (is_learning)
         return goes_on_after(p, PHASE_BACKWARD, w->moment) ? REACHED_STEPS : REACHED_BACKWARD;
-    return forward->n > FORWARDS_LEAST && forward->at[FORWARDS_LEAST] < w->moment ? REACHED_STEPS : REACHED_FORWARD;
+    return count_whole(p, PHASE_FORWARD, w->moment) > FORWARDS_LEAST ? REACHED_STEPS : REACHED_FORWARD;
 }
 
 /* What repeats may be the layers of one backward pass, or micro-batches before the first step of the optimizer: of a
@@ -212,24 +232,43 @@ static enum err read_later(struct why *w, struct trace_reader *trace, struct hol
     return trace_event_number(trace, (int64_t)h->moment - 1, &w->later_event, err);
 }
 
+/* What of it is more than a category tells. Sets categories anew. */
+static enum err read_parts(struct why *w, struct trace_reader *trace, const struct phases *phases, struct holdings *h,
+                           struct err_detail *err)
+{
+    enum err e = loaded_file_find(trace, h, &w->loaded, err);
+    if (e != ERR_OK || !w->has_refusal || w->later_live > 0 || w->moment >= trace_info(trace)->events)
+        return e;
+    e = foreach_step_find(trace, w->moment, w->asked, h, &w->step, err);
+    return e == ERR_OK ? to_come_find(trace, phases, w->moment, h, &w->to_come, err) : e;
+}
+
+static enum err read_categories(struct why *w, struct trace_reader *trace, struct holdings *h, struct err_detail *err)
+{
+    struct category_facts facts = { .named_bytes = 0 };
+    struct phases phases;
+    enum err e = phases_read(trace, &phases, err);
+    if (e == ERR_OK)
+        e = categories_tell(trace, &phases, h, &facts, err);
+    if (e == ERR_OK)
+        e = read_parts(w, trace, &phases, h, err);
+    if (e == ERR_OK)
+        e = holders_group(trace, h, HOLDER_CATEGORY, &w->categories, err);
+    w->named_bytes = facts.named_bytes;
+    phases_close(&phases);
+    return e;
+}
+
 static enum err read_holders(struct why *w, struct trace_reader *trace, struct err_detail *err)
 {
     struct holdings h = { .n = 0 };
-    struct category_facts facts = { .named_bytes = 0 };
     enum err e = read_refusal(w, trace, &h, err);
     if (e == ERR_OK)
         e = read_later(w, trace, &h, err);
     if (e == ERR_OK)
         e = holders_group(trace, &h, w->is_by_size ? HOLDER_SIZE : HOLDER_LINE, &w->lines, err);
     if (e == ERR_OK)
-        e = categories_find(trace, &h, &facts, err);
-    if (e == ERR_OK)
-        e = loaded_file_find(trace, &h, &w->loaded, err);
-    if (e == ERR_OK && w->has_refusal && w->later_live == 0 && w->moment < trace_info(trace)->events)
-        e = foreach_step_find(trace, w->moment, w->asked, &h, &w->step, err);
-    if (e == ERR_OK)
-        e = holders_group(trace, &h, HOLDER_CATEGORY, &w->categories, err);
-    w->named_bytes = facts.named_bytes;
+        e = read_categories(w, trace, &h, err);
     holdings_close(&h);
     return e;
 }
@@ -324,9 +363,21 @@ bool why_names_setting(const struct why *w)
            w->reached == REACHED_STEPS && !why_is_open(w) && !why_turn_exceeds(w);
 }
 
+bool why_mentions_setting(const struct why *w)
+{
+    return (w->verdict == VERDICT_FULL || why_is_open(w)) && w->is_served && w->worth != WORTH_NOTHING &&
+           w->shortfall == 0 && !why_names_setting(w);
+}
+
 static bool is_before_a_step(const struct why *w)
 {
     return w->reached != REACHED_UNKNOWN && w->reached != REACHED_STEPS;
+}
+
+/* In the first forward pass, backward pass or step of the optimizer: the model is made. */
+static bool is_in_passes(const struct why *w)
+{
+    return w->reached == REACHED_FORWARD || w->reached == REACHED_BACKWARD || w->reached == REACHED_OPTIMIZER;
 }
 
 bool why_is_early(const struct why *w)
@@ -488,6 +539,8 @@ static void judge(struct why *w)
             w->verdict = (enum verdict_kind)v;
     if (w->verdict != VERDICT_FULL)
         w->thaw.all = w->step.bytes = 0;
+    w->to_come.is_told = w->to_come.is_told && w->verdict == VERDICT_FULL && is_in_passes(w) &&
+                         (w->loaded.bytes == 0 || w->to_come.is_in_step);        /* a file may hold the states */
     if (w->verdict != VERDICT_FULL && w->verdict != VERDICT_LARGER_INPUT)
         w->loaded.bytes = 0;
     w->thaw.states -= w->step.bytes < w->thaw.states ? w->step.bytes : w->thaw.states;

@@ -20,6 +20,7 @@
 #include "replay/why/oom_text.h"
 #include "replay/why/retry_stalls.h"
 #include "replay/why/stream_walls.h"
+#include "replay/why/to_come.h"
 #include "report/text/text.h"
 
 /* In the order in which they are told: the first that holds is the verdict. */
@@ -130,6 +131,7 @@ struct why {
     struct retry_stalls stalls;      /* if nothing was refused */
     struct loaded_file loaded;       /* of what is full, or of a larger input */
     struct foreach_step step;        /* of what is full */
+    struct to_come to_come;          /* of what is full in its first step */
     bool     learns;                 /* gradients or steps of an optimizer were computed before the moment, or nothing
                                       * tells */
     bool     is_checkpointing;       /* it calls modules through torch.utils.checkpoint */
@@ -183,6 +185,10 @@ bool why_may_need_no_gradients(const struct why *w);
 
 /* Whether a setting serves the request of a full card, and is named with what else to do. */
 bool why_names_setting(const struct why *w);
+
+/* Whether it is said among the reasons that a setting serves the request, of a card that is full or a program that died
+ * early. */
+bool why_mentions_setting(const struct why *w);
 
 /* Whether the program died before it went through a whole step, so that what it needs is not known. */
 bool why_is_early(const struct why *w);

@@ -137,7 +137,8 @@ static void add_leak(struct words *w, const struct growth *g)
     char a[TEXT_NUMBER];
     const char *or_else = g->may_be_one_pass ? ", or one long forward pass"
                           : g->may_be_meant  ? ", or a cache that is meant to grow"
-                          : g->of_two_sets   ? ", or two copies that are meant to stay" : "";
+                          : g->of_two_sets   ? ", or two copies that are meant to stay"
+                          : g->of_two_turns  ? ", as far as two steps tell" : "";
     if (g->of_refusal)
         words_add(w, "A leak: %s are still held from before the program caught an out-of-memory error, at %s.",
                   text_mib(g->bytes, a), line_of(&g->lines, 0));
@@ -537,7 +538,7 @@ static void print_loaded(FILE *out, const struct why *y)
     if (y->loaded.bytes == 0)
         return;
     print_lines(out, &y->loaded.lines, y->is_by_size, held_bytes(y), "loaded from a file");
-    words_add(&w, "- For %s of it a weight or a state of just that size was there before.",
+    words_add(&w, "- For %s of it a weight or a state of just that size is there as well.",
               text_mib(y->loaded.twin_bytes, a));
     if (y->verdict != VERDICT_FULL)
         words_add(&w, " If that is a checkpoint, map_location=\"cpu\" keeps it off the card.");
@@ -630,8 +631,7 @@ static void print_served(FILE *out, const struct why *y)
 {
     char a[TEXT_NUMBER], setting[SETTINGS_TEXT];
     struct words w = { .n = 0 };
-    if (!(y->verdict == VERDICT_FULL || why_is_open(y)) || y->worth == WORTH_NOTHING || y->shortfall > 0 ||
-        !y->is_served || why_names_setting(y))
+    if (!why_mentions_setting(y))
         return;
     words_add(&w, "- Of the card %s were free in pieces: the setting %s serves this request. Whether the program gets "
                   "through a step with it is not known.", text_mib(why_unusable(y), a), winner_text(y, setting));
@@ -798,6 +798,26 @@ static void print_predict(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* What the first step would have asked for besides. */
+static void print_to_come(FILE *out, const struct why *y)
+{
+    const struct to_come *c = &y->to_come;
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    if (!c->is_told)
+        return;
+    words_add(&w, "- Still to come, %s: ", c->is_in_step ? "with what was refused" : y->learns
+                  ? "if all weights learn" : "if it trains all weights");
+    if (!c->is_in_step)
+        words_add(&w, "%s of gradients, and ", text_mib(c->gradients, a));
+    if (c->optimizer != NULL)
+        words_add(&w, "at least %s of states of %s.", text_mib(c->states, b), c->optimizer);
+    else
+        words_add(&w, "the states of the optimizer. Which one it is is not known before its first step: of Adam or "
+                      "AdamW they take %s, of SGD without momentum nothing.", text_mib(c->states, b));
+    words_print_screen(out, &w);
+}
+
 /* What was tried, who holds it, and what to change in the program. */
 static void print_walls(FILE *out, const struct why *y)
 {
@@ -896,6 +916,7 @@ void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
         print_coverage(out, y);
     print_levers(out, y);
     print_graphs(out, y);
+    print_to_come(out, y);
     print_predict(out, y);
     print_served(out, y);
     print_worthless(out, y);

@@ -19,7 +19,7 @@
 enum { LAYERS = 6, STEPS = 60 };
 
 /* The lines of a program; its stacks are written with them. */
-enum line { INPUT, FORWARD, BACKWARD, OPTIMIZER, KEPT, HELPED, SETUP, LINES };
+enum line { INPUT, FORWARD, BACKWARD, OPTIMIZER, KEPT, HELPED, SETUP, LOADED, LINES };
 
 struct script {
     struct trace_writer *w;
@@ -46,6 +46,9 @@ static struct script script_open(bool has_stacks)
     static const char *const helped[] = { "rand /home/ada/parts.py:4", "main /home/ada/train.py:21" };
     static const char *const setup[] = { "_apply /lib/python3.11/site-packages/torch/nn/modules/module.py:900",
                                          "main /home/ada/train.py:22" };
+    static const char *const loaded[] = { "_cast /lib/python3.11/site-packages/torch/optim/optimizer.py:880",
+                                          "load_state_dict /lib/python3.11/site-packages/torch/optim/optimizer.py:930",
+                                          "main /home/ada/train.py:23" };
     struct script s = { .has_stacks = has_stacks, .next = 1 };
     cr_assert_eq(trace_create(NULL, &s.w, NULL), ERR_OK);
     if (!has_stacks)
@@ -56,6 +59,7 @@ static struct script script_open(bool has_stacks)
     put_stack(&s, KEPT, kept, 1);
     put_stack(&s, HELPED, helped, 2);
     put_stack(&s, SETUP, setup, 2);
+    put_stack(&s, LOADED, loaded, 3);
     return s;
 }
 
@@ -415,6 +419,94 @@ Test(growth, a_part_is_new_if_no_turn_asked_at_its_place)
     cr_expect_not(part_of(FORWARD, MIB, true).is_new);
     cr_expect_not(part_of(BACKWARD, MIB, true).is_new);
     cr_expect_not(part_of(KEPT, MIB, false).is_new);
+}
+
+/* So many large steps of which each leaves its graph, of which those older than `keeps` are given back; the next one is
+ * cut off. */
+static struct growth large_steps(unsigned steps, unsigned keeps, struct trace_reader **trace)
+{
+    struct script s = script_open(true);
+    uint64_t graphs[STEPS][LAYERS];
+    for (unsigned i = 0; i < steps; i++) {
+        forward(&s, 8 * MIB, LAYERS);
+        memcpy(graphs[i], s.layers, sizeof s.layers);
+        for (unsigned k = 0; k < LAYERS; k++)
+            end(&s, request(&s, BACKWARD, 8 * MIB), 8 * MIB);
+        end(&s, request(&s, OPTIMIZER, MIB), MIB);
+        for (unsigned k = 0; k < LAYERS && i >= keeps; k++)
+            end(&s, graphs[i - keeps][k], 8 * MIB);
+    }
+    forward(&s, 8 * MIB, LAYERS / 2);
+    return growth_of(&s, trace);
+}
+
+Test(growth, few_large_steps_that_keep_their_graphs_are_one)
+{
+    struct trace_reader *trace;
+    struct growth g = large_steps(3, STEPS, &trace);
+    cr_expect(g.is_found && !g.of_two_turns);
+    cr_expect_eq(g.turns, 3);
+    cr_expect_eq(g.bytes_per_turn, 8 * LAYERS * MIB);
+    growth_close(&g);
+    trace_close(trace);
+    g = large_steps(2, STEPS, &trace);
+    cr_expect(g.is_found && g.of_two_turns, "two steps may be chance");
+    growth_close(&g);
+    trace_close(trace);
+    g = large_steps(5, 2, &trace);
+    cr_expect_not(g.is_found, "the last two of five are a memory of two");
+    growth_close(&g);
+    trace_close(trace);
+    g = large_steps(3, 0, &trace);
+    cr_expect_not(g.is_found);
+    growth_close(&g);
+    trace_close(trace);
+}
+
+/* After three steps `line` asks for so much, and the next step is cut off. */
+static struct interlude interlude_of(enum line line, uint64_t bytes, bool has_stacks)
+{
+    struct script s = script_open(has_stacks);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *trace;
+    struct interlude between;
+    struct phases phases;
+    const uint64_t each = 4 * (LAYERS + 1);
+    for (unsigned i = 0; i < 3; i++)
+        step(&s, MIB);
+    request(&s, line, bytes);
+    forward(&s, MIB, 3);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    MUST(phases_read(trace, &phases, &err));
+    MUST(interlude_find(trace, &phases, each, trace_info(trace)->events - 1, 2 * each, 3 * each, &between, &err));
+    trace_close(trace);
+    phases_close(&phases);
+    return between;
+}
+
+Test(growth, what_no_step_asks_for_lies_between_them)
+{
+    const struct interlude between = interlude_of(KEPT, 5 * MIB, true);
+    cr_expect_eq(between.bytes, 5 * MIB);
+    cr_expect_eq(between.step_bytes, (2 * LAYERS + 2) * MIB);
+    cr_expect_eq(interlude_of(FORWARD, 5 * MIB, true).bytes, 0);
+    cr_expect_eq(interlude_of(KEPT, 5 * MIB, false).bytes, 0, "without stacks nothing tells");
+}
+
+Test(growth, states_that_are_loaded_are_no_step_of_the_optimizer)
+{
+    struct script s = script_open(true);
+    struct err_detail err = { .text = "" };
+    struct trace_reader *trace;
+    struct phases phases;
+    request(&s, LOADED, MIB);
+    step(&s, MIB);
+    cr_assert_eq(trace_finish_open(s.w, "a script", &trace, NULL), ERR_OK);
+    MUST(phases_read(trace, &phases, &err));
+    cr_expect_eq(phases.starts[PHASE_STATES].n, 1);
+    cr_expect_eq(phases.starts[PHASE_OPTIMIZER].n, 1);
+    phases_close(&phases);
+    trace_close(trace);
 }
 
 Test(growth, equal_inputs_are_none)

@@ -99,6 +99,44 @@ grep -q 'Keep fewer weights' out && fail "weights that lie twice are to be fewer
 expect_status 0 why "$3/tests/data/full/draft.zst" --json why.json
 has why.json '"loaded": null'
 
+# ---- a checkpoint that is loaded before the model is made ----
+dying=$3/tests/dying/recordings
+expect_status 0 why "$dying/checkpoint_before_its_model.zst" --json why.json
+has out 'Of a file that was loaded 185.68 MiB lie on the card, beside weights and states of the same sizes'
+has out 'map_location="cpu", mmap=True) at /home/ada/dying/programs_seventh.py:249 checkpoint_before_its_model'
+
+# ---- what the first step would still have asked for; the optimizer is known by its step alone ----
+expect_status 0 why "$dying/states_of_the_first_step.zst" --json why.json
+has out 'Still to come, with what was refused: at least 134.61 MiB of states of Adam or AdamW'
+has why.json '"to_come": { "gradients_bytes": 0, "states_bytes": 141146624, "optimizer": "Adam or AdamW" }'
+expect_status 0 why "$dying/gradients_of_the_first_step.zst" --json why.json
+has out 'Still to come, if it trains all weights: 446.94 MiB of gradients, and the states of the optimizer.'
+has out 'of Adam or AdamW they take 893.87 MiB, of SGD without momentum nothing'
+has why.json '"to_come": { .* "optimizer": null }'
+expect_status 0 why "$dying/adam_state.zst" --json why.json
+has why.json '"to_come": null'                                       # it made whole steps
+
+# ---- states that load_state_dict puts on the card are no step of the optimizer ----
+expect_status 0 why "$dying/resumed_and_dead_in_the_first_step.zst" --json why.json
+has out 'The program died in its first forward pass'
+has out '371.36 MiB (19%) optimizer state'
+has why.json '"to_come": null'
+
+# ---- a batch that is halved in vain repeats nothing, nor do steps before a stage: no promise ----
+expect_status 0 why "$dying/batch_halved_in_vain.zst" --json why.json
+has out 'The program died in its first optimizer step'
+has why.json '"serves_refused": { "conf": '                          # as the text does
+expect_status 0 why "$dying/features_prepared_on_a_side_stream.zst" --json why.json
+has out 'For how long it goes on then, this recording does not tell.'
+has why.json '"played_on": null'
+
+# ---- three evaluations, the last one cut off; few large steps ----
+expect_status 0 why "$dying/segmentation_metric_of_all_epochs.zst"
+has out '^A leak: .* at /home/ada/dying/programs_sixth.py:63 update'
+expect_status 0 why "$dying/three_large_steps_of_a_running_loss.zst" --json why.json
+has out '^A leak: live memory grows by 1223.29 MiB a step'
+has why.json '"of_two_turns": false'
+
 # ---- a pass without gradients holds a few activations and nothing to checkpoint; one of a graph may need none ----
 expect_status 0 why "$3/tests/data/full/lengths.zst" --json why.json
 has out 'What to do: Try the setting expandable_segments:True first, which `replay tune` gives to paste'
