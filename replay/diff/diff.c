@@ -135,7 +135,7 @@ size_t *diff_sort_rows(const struct profile_row *rows, size_t n, size_t *n_sorte
 
 /* ---- runs ---- */
 
-size_t diff_run_fields(const struct run_table *t, size_t row, struct field out[DIFF_RUN_FIELDS])
+static size_t fields_of_row(const struct run_table *t, size_t row, struct field out[DIFF_RUN_FIELDS])
 {
     size_t n = fields_of_trace(NULL, out), column = 0;
     n += fields_of_run(NULL, out + n);
@@ -146,6 +146,24 @@ size_t diff_run_fields(const struct run_table *t, size_t row, struct field out[D
         out[i] = t->rows[row * t->n_columns + column++];
         out[i].name = name;
     }
+    return n;
+}
+
+/* A plan is made where it is asked for, and always by sweep: one side without it is no difference. */
+static void leave_plan(struct field *a, struct field *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(a[i].name, "trace_offline_plan_bytes") == 0 &&
+            (a[i].kind == FIELD_NULL || b[i].kind == FIELD_NULL))
+            a[i].kind = b[i].kind = FIELD_NULL;
+}
+
+size_t diff_match_fields(const struct diff *d, const struct diff_match *m, struct field a[DIFF_RUN_FIELDS],
+                         struct field b[DIFF_RUN_FIELDS])
+{
+    const size_t n = fields_of_row(&d->tables[0], m->a, a);
+    fields_of_row(&d->tables[1], m->b, b);
+    leave_plan(a, b, n);
     return n;
 }
 
@@ -275,9 +293,8 @@ bool diff_match_is_same(const struct diff *d, const struct diff_match *m)
     if (m->a == SIZE_MAX || m->b == SIZE_MAX)
         return false;
     struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
-    const size_t n = diff_run_fields(&d->tables[0], m->a, a);
+    const size_t n = diff_match_fields(d, m, a, b);
     size_t names = 0;
-    diff_run_fields(&d->tables[1], m->b, b);
     if (d->kind == DIFF_POLICIES)
         names += (size_t)!same_field(d, m->a, m->b, "policy") + (size_t)!same_field(d, m->a, m->b, "name");
     return diff_fields_count(a, b, n) == names;       /* the names of two policies are no difference */

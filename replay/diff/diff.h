@@ -49,9 +49,10 @@ MUST_USE enum err diff_traces(struct diff *d, struct err_detail *err);
  * among those left, of the same policy and device; then, if each side has one left, these two. ERR_HOST_NOMEM. */
 MUST_USE enum err diff_match_runs(struct diff *d, struct err_detail *err);
 
-/* The figures of a run that are compared: the columns of a replay's --csv and the facts of its trace. Borrowed from the
- * table. Returns how many. */
-size_t diff_run_fields(const struct run_table *t, size_t row, struct field out[DIFF_RUN_FIELDS]);
+/* The figures that are compared, of both runs of a match: the columns of a replay's --csv and the facts of the trace.
+ * Borrowed from the tables. Returns how many. */
+size_t diff_match_fields(const struct diff *d, const struct diff_match *m, struct field a[DIFF_RUN_FIELDS],
+                         struct field b[DIFF_RUN_FIELDS]);
 
 /* Whether nothing differs between two runs; false if one has no partner. */
 bool diff_match_is_same(const struct diff *d, const struct diff_match *m);

@@ -108,10 +108,7 @@ static void shown_close(struct shown *s)
 static size_t match_fields(const struct diff *d, const struct diff_match *m, struct shown *s)
 {
     const bool is_pair = m->a != SIZE_MAX && m->b != SIZE_MAX;
-    const size_t n = is_pair ? diff_run_fields(&d->tables[0], m->a, s->fields[0]) : 0;
-    if (is_pair)
-        diff_run_fields(&d->tables[1], m->b, s->fields[1]);
-    return n;
+    return is_pair ? diff_match_fields(d, m, s->fields[0], s->fields[1]) : 0;
 }
 
 /* ---- written ---- */

@@ -356,8 +356,7 @@ static enum err print_match(FILE *out, const struct diff *d, const struct diff_m
                             struct err_detail *err)
 {
     struct field a[DIFF_RUN_FIELDS], b[DIFF_RUN_FIELDS];
-    const size_t n = diff_run_fields(&d->tables[0], m->a, a);
-    diff_run_fields(&d->tables[1], m->b, b);
+    const size_t n = diff_match_fields(d, m, a, b);
     if (diff_fields_count(a, b, n) == 0) {
         ++*n_same;
         return ERR_OK;
