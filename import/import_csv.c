@@ -389,7 +389,7 @@ static enum err put_missing_end(struct csv_import *c, const struct trace_record 
     char called[CSV_NAME_MAX];
     end.kind = EVENT_FREE;
     snprintf(called, sizeof called, "0x%" PRIx64, r->ptr);
-    if (c->pointers == PTR_NAME)
+    if (c->pointers == PTR_NAME && r->ptr > 0)           /* 0: "(nil)" has no name */
         snprintf(called, sizeof called, "'%s'", text_table_at(&c->names, (uint32_t)(r->ptr - 1)));
     if (!c->puts_missing)
         return err_at(err, ERR_FORMAT, r->record + 1, input_name(c->in), "line %" PRIu64 ": a request at %s, where one "

@@ -157,6 +157,8 @@ Test(import_csv, requests_may_have_names)
                   "a10 a20 f a30 f ");
     expect_text_refused("op,ptr,size\nalloc,p1,5\nalloc,p1,6\n", NULL, ERR_FORMAT,
                         "a request at 'p1', where one is live");
+    expect_text_refused("op,ptr,size\nalloc,p1,5\nalloc,(nil),6\nalloc,(nil),6\n", NULL, ERR_FORMAT,
+                        "a request at 0x0, where one is live");
     expect_text_refused("op,ptr,size\nalloc,16,5\nalloc,p1,6\n", NULL, ERR_FORMAT, "line 3: ptr 'p1' is not a number");
 }
 
