@@ -12,9 +12,12 @@
  * A freed buffer stays one: it is neither cut nor joined, and serves a request of its pool (small or large) that is at
  * most 32 MiB smaller, the smallest first. A larger one is made room again for a smaller request, if no heap has room.
  * Pressure: what is held has reached the low limit. Then cached large buffers that waited longer than the average are
- * made room, until so much is gone as was above that limit. A request that would bring what is held above the high
- * limit is refused, even if a cached buffer would serve it. After a refusal cached buffers are given back, first as
- * many as suffice, then all, and heaps that are empty with them. Streams share.
+ * made room, until so much is gone as was above that limit.
+ *
+ * A request is refused if it and what is held come to more than the high limit, even if a cached buffer would serve it.
+ * A heap made for it is not counted, so a heap of 1 GiB may bring what is held far above the limit. After a refusal
+ * cached buffers are given back, first as many as suffice, then all; with the last of a heap the heap goes. A heap that
+ * became empty when its buffers were made room stays, and serves later requests. Streams share.
  *
  * Not known of Metal, and so assumed: that buffers are rounded up to 256 bytes, and that a new one lies in the smallest
  * room that suffices, of whichever heap (PyTorch takes the heap whose largest room is the least that suffices). Not
@@ -57,8 +60,8 @@ static const struct policy_option mps_options[] = {
                  "held from which on there is pressure; without it 1.4 times two thirds of the card "
                  "(PYTORCH_MPS_LOW_WATERMARK_RATIO)"},
     [MPS_HIGH] = {"high", OPTION_BYTES, 0, INT64_MAX, NULL, "bytes",
-                  "most that may be held; without it 1.7 times two thirds of the card "
-                  "(PYTORCH_MPS_HIGH_WATERMARK_RATIO)"},
+                  "most that what is held and a request may come to, a new heap not counted; without it 1.7 times two "
+                  "thirds of the card (PYTORCH_MPS_HIGH_WATERMARK_RATIO)"},
     [MPS_UPSTREAM] = UPSTREAM_OPTION,
     {.name = NULL},
 };

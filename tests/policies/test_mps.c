@@ -125,6 +125,37 @@ Test(mps, above_the_high_limit_not_even_a_cached_buffer_serves)
     mac_close(m);
 }
 
+Test(mps, the_high_limit_counts_a_request_and_not_the_heap_made_for_it)
+{
+    struct mac *m = mac_open("mps:high=120MiB", 0);
+    cr_expect_eq(mac_take(m, 0, 120 * MIB + 256), ERR_DEVICE_OOM);
+    cr_expect_eq(mac_reserved(m), 0);
+    cr_assert_eq(mac_take(m, 1, 120 * MIB), ERR_OK);
+    cr_expect_eq(mac_reserved(m), GIB);
+    cr_expect_eq(mac_take(m, 2, 256), ERR_DEVICE_OOM);
+    mac_close(m);
+}
+
+/* Six buffers of two heaps are made room under pressure. No flush gives the heaps back; they serve what comes. */
+Test(mps, a_heap_that_was_emptied_by_making_room_stays_until_it_served)
+{
+    struct mac *m = mac_open("mps:low=0", 0);
+    for (uint32_t i = 0; i < 6; i++)
+        cr_assert_eq(mac_take(m, i, 9 * MIB), ERR_OK);
+    for (uint32_t i = 0; i < 6; i++)
+        mac_free(m, i);
+    cr_assert_eq(mac_take(m, 6, 40 * MIB), ERR_OK);
+    cr_expect_eq(mac_reserved(m), (32 + 32 + 40) * MIB);
+    rig_flush(&m->rig);
+    cr_expect_eq(mac_reserved(m), (32 + 32 + 40) * MIB);
+    cr_assert_eq(mac_take(m, 0, 32 * MIB), ERR_OK);
+    cr_expect_eq(mac_reserved(m), (32 + 32 + 40) * MIB);
+    mac_free(m, 0);
+    rig_flush(&m->rig);
+    cr_expect_eq(mac_reserved(m), (32 + 40) * MIB);
+    mac_close(m);
+}
+
 Test(mps, a_card_that_refuses_a_heap_gets_cached_ones_back)
 {
     struct mac *m = mac_open("mps:high=4TiB,low=4TiB", 1100 * MIB);
