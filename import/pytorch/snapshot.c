@@ -56,7 +56,7 @@ static const char *const snapshot_words[] = {KEY_LIST(WORD_TEXT) ACTION_LIST(WOR
 enum snapshot_kind {
     KIND_EMPTY = PICKLE_USER,         /* an empty list of any kind */
     KIND_PAIR, KIND_FRAME, KIND_STACK, KIND_RECORD, KIND_RECORDS, KIND_TRACES, KIND_BLOCK, KIND_BLOCKS,
-    KIND_SEGMENT, KIND_SEGMENTS, KIND_SETTINGS, KIND_ROUNDUP, KIND_TOP
+    KIND_SEGMENT, KIND_SEGMENTS, KIND_SETTINGS, KIND_ROUNDUP, KIND_TOP, KIND_EMPTY_DICT
 };
 
 /* Indices into snapshot.room. */
@@ -66,7 +66,6 @@ enum { SIZE_BITS_MAX = 60 };          /* no size has more: PyTorch refuses a ten
 enum { POOLS_MAX = SNAPSHOT_NO_POOL };
 enum { HOST_DEVICE = -1 };
 enum { SHARED_ROWS_FREE = 1 << 16 };
-enum { EMPTY_BYTES = 24 };            /* a pickle of an empty dictionary is shorter, in every protocol */
 enum { STACK_FRAMES_MAX = 4096 };     /* of deeper stacks the outermost frames are cut off */
 
 /* The entries of a dictionary that have known keys. */
@@ -464,6 +463,8 @@ static enum err snapshot_dict(void *arg, const uint64_t *items, size_t n, uint64
     struct fields f;
     f.mask = 0;
     s->n_dicts++;
+    if (n == 0)
+        *out = KIND_EMPTY_DICT;
     for (size_t i = 0; i + 1 < n; i += 2) {
         if (pickle_kind(items[i]) != PICKLE_STRING || pickle_index(items[i]) >= KEYS)
             continue;
@@ -653,7 +654,7 @@ static enum err snapshot_take_result(struct snapshot *s, uint64_t value, struct 
         s->is_bare_list = true;
         s->final_segments = s->ranges[pickle_index(value)];
     } else if (pickle_kind(value) != KIND_TOP) {
-        const bool is_empty = pickle_offset(s->pickle) < EMPTY_BYTES;
+        const bool is_empty = pickle_kind(value) == KIND_EMPTY_DICT || pickle_kind(value) == KIND_EMPTY;
         return err_at(err, ERR_FORMAT, 0, input_name(s->in), "a pickle, but no snapshot of PyTorch's allocator%s",
                       is_empty ? ": it is empty, as where the device's allocator records nothing (MPS)" : "");
     }

@@ -101,9 +101,13 @@ def main():
         expect("placements are those of the NPU's rules", ask("verify").startswith("all equal"))
         pasted = ask("why") + ask("tune")
         expect("no variable of CUDA's is pasted", "PYTORCH_CUDA_ALLOC_CONF" not in pasted)
-        path.write_bytes(pickle.dumps({}))
-        run = subprocess.run([replay, "info", path], capture_output=True, text=True, check=False)
-        expect("an empty one is told to be empty", run.returncode != 0 and "records nothing" in run.stderr)
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            for value in ({}, [], {"a": 1}, {1: {}}, [{}], [[]], None, 7, "", ()):
+                path.write_bytes(pickle.dumps(value, protocol))
+                run = subprocess.run([replay, "info", path], capture_output=True, text=True, check=False)
+                is_empty = value in ({}, [])
+                expect(f"{value!r} in protocol {protocol} is told to be empty only if it is",
+                       run.returncode == 2 and is_empty == ("it is empty" in run.stderr))
     print("\n".join(FAILED))
     return 1 if FAILED else 0
 
