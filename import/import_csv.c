@@ -435,10 +435,11 @@ static enum err put_line(struct csv_import *c, const struct csv_line *line, stru
 {
     static const unsigned needed[] = { [EVENT_ALLOC] = 1u << ROLE_PTR | 1u << ROLE_SIZE, [EVENT_FREE] = 1u << ROLE_PTR,
                                        [EVENT_OOM] = 0 };
+    const unsigned time = c->column[ROLE_TIME] != CSV_NO_COLUMN ? 1u << ROLE_TIME : 0;
     struct trace_record r = { .record = line->number - 1 };
     enum err e = read_kind(c, line, &r.kind, err);
     if (e == ERR_OK)
-        e = expect_fields(c, line, needed[r.kind], err);
+        e = expect_fields(c, line, needed[r.kind] | time, err);
     if (e == ERR_OK)
         e = read_pointer(c, line, &r, err);
     if (e == ERR_OK)

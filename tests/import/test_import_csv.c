@@ -89,6 +89,16 @@ Test(import_csv, what_is_left_out_or_changed_is_noted)
     trace_close(r);
 }
 
+Test(import_csv, under_a_heading_with_times_each_line_has_one)
+{
+    expect_text_refused("op,ptr,size,time\nalloc,2,5,7\nalloc,1,5,\n", NULL, ERR_FORMAT, "line 3: its time is missing");
+    expect_text_refused("op,ptr,size,time\nalloc,1,5\nfree,1,5,2\n", NULL, ERR_FORMAT, "line 2: its time is missing");
+    expect_text_refused("op,ptr,size,time\nalloc,1,5,1\nfree,1,5,\n", NULL, ERR_FORMAT, "line 3: its time is missing");
+    expect_text_refused("time,op,ptr,size\n1,alloc,1,5\n,oom,,9\n", NULL, ERR_FORMAT, "line 3: its time is missing");
+    expect_events("time,op,ptr,size\n0,alloc,1,5\n3,oom,,9\n4,oom,(nil),\n5,free,1,\n", NULL, "a5 o9 f ");
+    expect_events("op,ptr,size\nalloc,1,5\noom,,9\n", NULL, "a5 o9 ");
+}
+
 Test(import_csv, an_end_of_another_size_than_its_request_is_noted)
 {
     struct trace_reader *r;
