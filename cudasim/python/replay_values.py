@@ -37,6 +37,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import replay_guesses
 from replay_decisions import awaiting_line, calm_answer, chooses, deciding_line, going_on, is_counted, is_only_said, \
     may_end, may_wait, turning_number
 
@@ -74,6 +75,9 @@ READ = """item tolist __bool__ __int__ __float__ __index__ __complex__ is_nonzer
 ESCAPES = ("data_ptr", "__dlpack__")                 # a kernel of another library may write there
 SILENT = ("batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm", "batch_norm_gather_stats",
           "batch_norm_gather_stats_with_counts", "fused_moving_avg_obs_fake_quant")    # write without a new version
+LOOK_UPS = ("__getitem__", "index", *replay_guesses.LOOK_UPS)
+IN_PLACE = ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__",
+            "__ior__", "__ixor__", "__ilshift__", "__irshift__", "__idiv__")
 COPY = ("to", "cuda", "cpu")
 CALLED = {"_local_scalar_dense": "item", "_to_copy": "to"}    # operators that PyTorch's functions of other names call
 BRANCH = ("__bool__", "is_nonzero", "__index__", "__int__", "__contains__", "equal", "allclose")
@@ -214,6 +218,7 @@ class _Values:
     def __init__(self, each_bytes, all_bytes):
         self.each_bytes, self.all_bytes = each_bytes, all_bytes
         self.of, self.held_bytes, self.purge_at = {}, 0, PURGE_AT
+        self.guesses = replay_guesses.Guesses(_version, _storage)
         self.lent = threading.local()
 
     def is_small(self, tensor):
@@ -225,8 +230,34 @@ class _Values:
         value = None if storage is None else self.of.get(storage._cdata)
         if value is None or value.version != _version(tensor) or value.n != storage.nbytes() or \
                 not _is_by_element(tensor):
-            return None
+            return self.settled(tensor) if self.guesses.of else None
         value.tensor = weakref.ref(tensor)
+        return value
+
+    def settled(self, tensor):
+        """The _Value of a tensor that is made of what was guessed, if the program was told of that; else None."""
+        part = self.guesses.find(tensor)
+        if part is None or not part.guess.is_decided():
+            return None
+        guess, storage = part.guess, _storage(tensor)
+        self.guesses.remove(storage)
+        made = guess.value("likely")
+        if made.dtype != tensor.dtype or made.nbytes != storage.nbytes() or not self.has_room(storage):
+            return None
+        value = self.new(storage, tensor)
+        value.bytes.view(tensor.dtype).copy_(made.view(-1))
+        return value
+
+    def has_room(self, storage):
+        n = storage.nbytes()
+        if storage._cdata in self.of:
+            self.remove(storage._cdata)
+        return n <= self.each_bytes and self.make_room(n)
+
+    def new(self, storage, tensor):
+        self.guesses.remove(storage)
+        value = self.of[storage._cdata] = _Value(storage, tensor)
+        self.held_bytes += value.n
         return value
 
     def get(self, tensor):
@@ -249,8 +280,7 @@ class _Values:
             if result.shape != tensor.shape or not self.is_small(tensor) or n > self.each_bytes or \
                     not self.make_room(n):
                 return
-            value = self.of[storage._cdata] = _Value(storage, tensor)
-            self.held_bytes += n
+            value = self.new(storage, tensor)
         elif value.version != _version(tensor) and tensor.nbytes < storage.nbytes():
             return                                   # the rest of the storage is not known
         value.see(tensor)
@@ -261,8 +291,7 @@ class _Values:
         storage = _storage(tensor)
         if storage is not None and storage._cdata not in self.of and tensor.nbytes < storage.nbytes() <= \
                 self.each_bytes and self.make_room(storage.nbytes()):
-            value = self.of[storage._cdata] = _Value(storage, tensor)
-            self.held_bytes += value.n
+            value = self.new(storage, tensor)
             value.bytes.view(tensor.dtype).fill_(number)
         else:
             self.put(tensor, torch.full(tensor.shape, number, dtype=tensor.dtype, device="cpu"))
@@ -286,8 +315,10 @@ class _Values:
 
     def forget(self, tensor):
         storage = _storage(tensor)
-        if storage is not None and storage._cdata in self.of:
-            self.remove(storage._cdata)
+        if storage is not None:
+            self.guesses.remove(storage)
+            if storage._cdata in self.of:
+                self.remove(storage._cdata)
 
     def keep(self, tensor):
         """What is known of a tensor was written on the host as on the card."""
@@ -449,6 +480,10 @@ def _tensors(values):
             yield x
         elif isinstance(x, (list, tuple)):
             yield from _tensors(x[:LIST_SEEN] if len(x) > LIST_SEEN and not isinstance(x[0], torch.Tensor) else x)
+
+
+def _count(mask):
+    return int(torch.count_nonzero(mask))
 
 
 def _outputs(out):
@@ -726,9 +761,12 @@ class _Beside(TorchFunctionMode):
             return self.branch(name, out, args)
         if name in NUMBERS and not any(t.is_cuda for t in _outputs(out)):
             if any(t.is_cuda for t in _tensors((*args, *kwargs.values()))):
-                out = self.number(out)
+                out = self.number(out, args[0])
                 self.lines.tell_decision(out)
             return out
+        if name == "copy_" and not out.is_cuda:
+            guessed = self.guessed(args[1])
+            return out if guessed is None else self.give_guessed(out, args[1], guessed)
         if name == "_amp_foreach_non_finite_check_and_unscale_":
             self.values.keep(args[1])                # gradients are taken to be finite: it stays as it was
             return out
@@ -736,6 +774,7 @@ class _Beside(TorchFunctionMode):
             for t in _tensors(args):
                 if type(t) in PLAIN and t.is_cuda:
                     self.forget_if_written(t)
+            self.guess(function, name, args, kwargs, out)
             return out
         if name in SMALLER or name in LARGER:
             self.local.compared = weakref.ref(out), name
@@ -745,23 +784,141 @@ class _Beside(TorchFunctionMode):
             self.values.put(target, result)
         elif name.endswith("_") or "out" in kwargs:
             self.forget_if_written(target)
+        if result is None:
+            self.guess(function, name, args, kwargs, out)
         return out
+
+    # ---- what is guessed ----
+
+    def guess(self, function, name, args, kwargs, out):
+        """Notes what a call makes of guesses, a mask that is not known, and what is looked up at unknown places."""
+        made = [t for t in _outputs(out) if type(t) in PLAIN and t.is_cuda and self.values.is_small(t)]
+        is_written = name in OVERWRITE or "out" in kwargs or (name.endswith("_") and not name.endswith("__"))
+        if not made or is_written or name in RANDOM or name in IN_PLACE:
+            return
+        made = [t for t in made if self.values.guesses.find(t) is None]      # else a view
+        if self.values.guesses.of and self.guess_made(function, name, args, kwargs, out, made):
+            return
+        if not isinstance(out, torch.Tensor) or not made or out.numel() < 2:
+            return
+        root = None
+        if name in LOOK_UPS and args:
+            root = self.look_up(function, name, args, kwargs, out)
+        if root is None and out.dtype == torch.bool:
+            root = replay_guesses.Root(out.shape, name in replay_guesses.EQUAL)
+        if root is not None:
+            self.values.guesses.add_root(out, root)
+
+    def look_up(self, function, name, args, kwargs, out):
+        """What is guessed of known integers at places that are not known; None: nothing."""
+        known = {}
+        taken = [x for x in _tensors((*args, *kwargs.values())) if type(x) in PLAIN]
+        for x in taken:
+            self.gather([x], known)
+        at = replay_guesses.looked_up(name, args, kwargs, known) if id(args[0]) in known else None
+        if not at or out.nbytes > replay_guesses.HELD_BYTES or any(
+                x.is_cuda and id(x) not in known and id(x) not in at for x in taken):
+            return None
+        if out.dtype == torch.bool and out.numel() != known[id(args[0])].numel():
+            return None                              # more of a mask may be kept than there is now
+        values = self.compute(function, args, kwargs, {**known, **at}, None)
+        return replay_guesses.Root(out.shape, values=values.clone()) if values.shape == out.shape else None
+
+    def guess_made(self, function, name, args, kwargs, out, made):
+        """Whether all that a call reads of the card is guessed or known, and a part is guessed."""
+        taken = self.taken(args), self.taken(kwargs)
+        parts = list(replay_guesses.parts_of(taken))
+        if not parts or None in taken:
+            return False
+
+        def make(args, kwargs):
+            return self.compute(function, args, kwargs, {}, None)
+        outs = [id(t) for t in _outputs(out)]
+        for t in made:
+            i = outs.index(id(t))
+            self.values.guesses.add(t, replay_guesses.Guess(
+                name, lambda args, kwargs, i=i: list(_outputs(make(args, kwargs)))[i], taken, parts))
+        return True
+
+    def taken(self, x):
+        """Arguments with copies of what is known and Parts of what is guessed; None: one is neither."""
+        if type(x) in (list, tuple, dict):
+            found = [self.taken(y) for y in (x.values() if type(x) is dict else x)]
+            if any(y is None and z is not None for y, z in zip(found, x.values() if type(x) is dict else x)):
+                return None
+            return dict(zip(x, found)) if type(x) is dict else type(x)(found)
+        if not isinstance(x, torch.Tensor):
+            return x
+        if type(x) not in PLAIN or _bytes(x) > replay_guesses.HELD_BYTES:
+            return None
+        value = self.values.get(x) if x.is_cuda else x
+        return value.clone() if value is not None else self.values.guesses.find(x)
+
+    @staticmethod
+    def ways():
+        """How what a program asks of is guessed, the first that does."""
+        return replay_guesses.MOST[::-1] if TAKES_LEAST else replay_guesses.LIKELY
+
+    def told(self, tensor, is_told=lambda value: True):
+        """Whether something is guessed of a tensor, and is_told(value) can hold: then it does from now on."""
+        part = self.values.guesses.find(tensor) if type(tensor) in PLAIN else None
+        return part is not None and replay_guesses.decide(part, self.ways(), is_told)
+
+    def guessed(self, tensor):
+        """What a guess is likely to be, while the program has not been told; None: it is none."""
+        part = self.values.guesses.find(tensor) if type(tensor) in PLAIN else None
+        return None if part is None else part.value(self.ways()[0])
+
+    def settle(self, tensor, size):
+        """The value of a tensor on which a size depends, by `size` of it: if it is guessed, it is known from now on, so
+        that the size is the largest. None: it is not known."""
+        value = self.values.get(tensor)
+        part = self.values.guesses.find(tensor) if value is None and type(tensor) in PLAIN else None
+        if part is None:
+            return value
+        replay_guesses.settle(part, size, TAKES_LEAST)
+        value = self.values.get(tensor)
+        if value is not None:
+            self.assume(size(value), size(value))
+        return value
 
     def branch(self, name, out, args):
         if name == "__bool__" and self.lines.is_assert():
-            return True
+            return self.agreed(True, args[0])
         place = self.lines.of_program()
         calm = calm_answer(*place) if name == "__bool__" else None
         if calm is not None:
-            return calm
+            return self.agreed(calm, args[0])
+        guessed = self.guessed(args[0]) if type(out) in (bool, int) else None
+        out = self.likely_answer(out, args[0], guessed)
         if type(out) is bool and name == "__bool__":
             out = self.chosen(args[0], place) if chooses(*place) else self.loop_answer(out, place)
         elif type(out) is int and is_counted(*place):
-            out = PASSES_OTHER if ARE_FALLING else 1
+            out = PASSES_OTHER if ARE_FALLING else 1 if guessed is None or self.is_of_mask(args[0]) else out
         self.lines.tell("branches on a value that is not computed; it is taken for %s" % out)
-        if type(out) is int and out == 0:
-            return self.lines.turned(out)
-        return not out if type(out) is bool and self.lines.is_stuck(place) else out
+        if type(out) is int and (out == 0 or guessed is not None):
+            out = self.lines.turned(out)
+        elif type(out) is bool and self.lines.is_stuck(place):
+            out = not out
+        return self.agreed(out, args[0])
+
+    def likely_answer(self, out, tensor, guessed):
+        """What a program gets that asks something of a guess. Whether all of a mask holds: no."""
+        if guessed is None or guessed.numel() != 1:
+            return out
+        part = self.values.guesses.find(tensor)
+        is_all = part.guess.name in replay_guesses.ALL and self.is_of_mask(tensor)
+        return False if type(out) is bool and is_all else type(out)(guessed.item())
+
+    def is_of_mask(self, tensor):
+        part = self.values.guesses.find(tensor)
+        return part is not None and any(root.values is None for root in part.guess.roots)
+
+    def agreed(self, out, tensor):
+        """The program gets `out`: what was guessed is so from now on, if it can be."""
+        if type(tensor) in PLAIN and tensor.numel() == 1:
+            self.told(tensor, lambda value: type(out)(value.item()) == out)
+        return out
 
     @staticmethod
     def loop_answer(out, place):
@@ -780,16 +937,29 @@ class _Beside(TorchFunctionMode):
         compared, name = getattr(self.local, "compared", (lambda: None, None))
         return compared() is condition and name in (SMALLER if chooses(*place) == "max" else LARGER)
 
-    def number(self, out):
+    def number(self, out, tensor):
         """What a program gets that reads a number which is not known, also by way of a tensor on the host."""
+        guessed = None if ARE_FALLING else self.guessed(tensor)
         is_tensor = type(out) is torch.Tensor and out.numel() == 1 and out.is_floating_point() and not out.is_cuda
-        if (type(out) is not float and not is_tensor) or self.lines.asks_for_overflow():
+        if type(out) is not float and not is_tensor:
+            return out if guessed is None else self.give_guessed(out, tensor, guessed)
+        if self.lines.asks_for_overflow():
             return out
         self.n_numbers += 1
-        number = self.lines.turned(1 / self.n_numbers if ARE_FALLING else SMALL_NUMBER)
+        likely = 0 if guessed is None else float(guessed)
+        number = self.lines.turned(1 / self.n_numbers if ARE_FALLING else likely or SMALL_NUMBER)
+        if number == likely:
+            self.told(tensor)
         if is_tensor:
             out.data.fill_(number)
         return out if is_tensor else number
+
+    def give_guessed(self, out, tensor, guessed):
+        """A list, or a tensor on the host."""
+        self.told(tensor)
+        if not isinstance(out, torch.Tensor):
+            return guessed.tolist()
+        return self.give(out, guessed.to(out.dtype).expand(out.shape))
 
     def partly(self, function, name, args, kwargs, out, seed):
         """What a call gives whose arguments are not all known; None: not known either."""
@@ -862,8 +1032,8 @@ class _Beside(TorchFunctionMode):
 
     def number_of(self, mask):
         """How many elements are not zero."""
-        value = self.values.get(mask) if mask.is_cuda else mask
-        return self.assume_mask(mask) if value is None else int(torch.count_nonzero(value))
+        value = self.settle(mask, _count) if mask.is_cuda else mask
+        return self.assume_mask(mask) if value is None else _count(value)
 
     def assume_mask(self, mask, most=None):
         """All of a mask that is not known, or nothing. From then on that is what it holds: a count of it agrees."""
@@ -889,7 +1059,7 @@ class _Beside(TorchFunctionMode):
         return [] if others or named else self.answer_count(condition)
 
     def answer_masked(self, input, mask, **_):
-        value, shape = self.values.get(mask), torch.broadcast_shapes(input.shape, mask.shape)
+        value, shape = self.settle(mask, _count), torch.broadcast_shapes(input.shape, mask.shape)
         return [self.assume_mask(mask, shape.numel()) if value is None else
                 int(torch.count_nonzero(value.expand(shape)))]
 
@@ -911,17 +1081,18 @@ class _Beside(TorchFunctionMode):
             return []
         ends = [(x.stop, n) for x, n in zip(parts, input.shape) if isinstance(x, slice)]
         return [self.assume(n) for end, n in ends
-                if isinstance(end, torch.Tensor) and end.is_cuda and self.values.get(end) is None]
+                if isinstance(end, torch.Tensor) and end.is_cuda and self.settle(end, int) is None]
 
     def answer_unique(self, function, input, *_, dim=None, **__):
-        value, n = self.values.get(input), input.numel() if dim is None else input.shape[dim]
+        n = input.numel() if dim is None else input.shape[dim]
+        value = self.settle(input, lambda value: function(value, dim=dim).shape[dim or 0])
         return [self.assume(n, min(n, 1)) if value is None else function(value, dim=dim).shape[dim or 0]]
 
     def answer_repeats(self, input, repeats=None, *_, output_size=None, **__):
         repeats = input if repeats is None else repeats
         if isinstance(repeats, int) or output_size is not None or not repeats.is_cuda:
             return []
-        value = self.values.get(repeats)
+        value = self.settle(repeats, lambda value: int(value.sum()))
         if value is None:                            # there is no largest: each once
             return [self.assume(repeats.numel()), 1]
         n = input.numel() if value.numel() == 1 and repeats is not input else 1
@@ -929,13 +1100,13 @@ class _Beside(TorchFunctionMode):
 
     def answer_bins(self, input, weights=None, minlength=0):
         """The least and the largest value. If a least number of bins is given, it is that of the values, too."""
-        value = self.values.get(input)
+        value = self.settle(input, lambda value: int(value.max()) + 1)
         if value is None:
             return [0, minlength - 1] if minlength > 0 else None
         return [int(value.min()), int(value.max())]
 
     def answer_classes(self, tensor, num_classes=-1):
-        value = self.values.get(tensor)
+        value = self.settle(tensor, lambda value: int(value.max()) + 1)
         return [] if num_classes >= 0 else None if value is None else [int(value.max())]
 
     def answer_multinomial(self, *_, **__):

@@ -442,6 +442,50 @@ def accepted():
     true(len(kept) == 2 and torch.cat(kept).shape == (80, 8) and mask.all() and mask.nonzero().shape == (40, 1))
 
 
+def agree():
+    """What is told of a mask that is not known, and of its negation, agrees with all that is asked later."""
+    score = torch.nn.Linear(8, 1).to(CARD)
+    x = torch.randn(40, 8, device=CARD)
+    for asks in (lambda m: m.sum().item(), lambda m: (~m).sum().item(), lambda m: bool(m.any()),
+                 lambda m: bool(m.all()), lambda m: m.float().mean().item(), lambda m: m.cpu(),
+                 lambda m: m.view(4, 10).sum(1).tolist(),
+                 lambda m: torch.where(m), lambda m: torch.cat([m[:9], m[9:]]).long().cumsum(0)[-1].item()):
+        mask = score(x)[:, 0] > 0
+        negated, n_first = ~mask, mask[:10].sum()
+        asks(mask)
+        n = mask.sum().item()
+        true(len(x[mask]) == n == len(mask.nonzero()) and len(x[negated]) == 40 - n == negated.sum().item())
+        true(mask.any().item() == (n > 0) and mask.all().item() == (n == 40) and negated.any().item() == (n < 40))
+        true(n_first.item() == mask.tolist()[:10].count(True))
+    mask = score(x)[:, 0] == 0.25
+    true(len(x[mask]) == mask.sum().item())
+    mask = score(x)[:, 0] > 0
+    n = mask.sum().item()
+    mask &= score(x)[:, 0] > 1                       # another mask from here on
+    true(n == 40 and len(x[mask]) == mask.sum().item())
+
+
+def looked_up():
+    """Known integers at places that are not known: they are values of the source, from the least to the largest."""
+    score = torch.nn.Linear(8, 1).to(CARD)
+    x = torch.randn(60, 8, device=CARD)
+    batch = (torch.arange(60) // 10).to(CARD)
+    order = score(x)[:, 0].argsort()
+    for moved in batch[order], batch.index_select(0, order), torch.gather(batch, 0, order), \
+            torch.take_along_dim(batch, order, 0), torch.stack([batch, batch])[:, order][1]:
+        true(moved.max().item() == 5 and moved.unique().numel() == 6 and torch.bincount(moved).tolist() == [10] * 6)
+    best = batch[score(x)[:, 0].topk(24).indices]
+    true(int(best.max()) == 5 and int(best.min()) == 0 and torch.unique_consecutive(best.sort().values).numel() == 6)
+    lengths = torch.tensor([3, 9, 4, 7, 5, 2]).to(CARD)[score(x[:6])[:, 0].argsort()]
+    inside = torch.arange(int(lengths.max()), device=CARD) < lengths[:, None]
+    true(inside.shape == (6, 9) and inside.sum().item() == 30 and torch.repeat_interleave(lengths).numel() == 30)
+    true(batch[score(x)[:, 0].argmax()].item() == 0)                         # one place is not guessed
+    n = 0
+    while batch[score(x)[:, 0].argsort()].max().item() > 0:                  # and a loop that waits for them ends
+        n += 1
+    true(n < 20)
+
+
 def generate():
     """Transformers' generate() ends: at the length asked for, and before it if all sentences have ended."""
     from transformers import LlamaConfig, LlamaForCausalLM, StoppingCriteria, StoppingCriteriaList

@@ -87,6 +87,21 @@ class Tensor:
     def storage_offset(self):
         return 0
 
+    def contiguous(self):
+        return self
+
+    def is_contiguous(self):
+        return True
+
+    def any(self):
+        return any(self.storage.cells)
+
+    def item(self):
+        return item(self)
+
+    def __setitem__(self, at, value):
+        self.storage.cells[at] = [value] * len(self.storage.cells[at])
+
     def copy_(self, other):
         self.storage.cells[:self.n] = other.storage.cells[:other.n]
 
@@ -149,13 +164,23 @@ def truth(tensor):
 
 def compared(operation):
     def compare(a, b):
-        made = Tensor(1, "bool", a.is_cuda)
+        made = Tensor(a.n, "bool", a.is_cuda)
         if not a.is_cuda:
-            made.storage.cells = [operation(a.storage.cells[0], b)]
+            made.storage.cells = [operation(cell, b) for cell in a.storage.cells]
         return made
     return compare
 
 
+@named("sum")
+def total(tensor):
+    made = Tensor(1, "int", tensor.is_cuda)
+    if not tensor.is_cuda:
+        made.storage.cells = [sum(tensor.storage.cells)]
+    return made
+
+
+equal = named("__eq__")(compared(lambda a, b: a == b))
+opposite = named("__invert__")(compared(lambda a, _: not a))
 greater = named("__gt__")(compared(lambda a, b: a > b))
 less = named("__lt__")(compared(lambda a, b: a < b))
 
@@ -258,6 +283,39 @@ def check_unknown():
     call(nonzero, unknown("bool", 50))
     replay_values.TAKES_LEAST = False
     check("or nothing, for the lower end", [0] in beside.card.answered, True)
+
+
+def size_of(mask):
+    """How many elements of a mask PyTorch gets that reads them for a size."""
+    beside.card.answered.clear()
+    call(nonzero, mask)
+    return beside.card.answered[0][0]
+
+
+def check_agreement():
+    mask = call(greater, unknown(n=50), 0)
+    others = call(opposite, mask, None)
+    check("of a mask that is not known all count", call(item, call(total, mask)), 50)
+    check("and none of its negation", (size_of(others), call(item, call(total, others)), size_of(mask)), (0, 0, 50))
+    mask = call(greater, unknown(n=50), 0)
+    others = call(opposite, mask, None)
+    check("the first that a size depends on keeps all", (size_of(others), call(item, call(total, mask))), (50, 0))
+    mask = call(equal, unknown(n=50), 7)
+    check("none is a certain number, if that is asked first", (call(item, call(total, mask)), size_of(mask)), (0, 0))
+    check("all are, if a size depends on it first", size_of(call(equal, unknown(n=50), 7)), 50)
+    mask = call(greater, unknown(n=50), 0)
+    count = call(total, mask)
+    mask._version += 1
+    check("a mask that was written is another", (call(item, count), beside.values.get(mask)), (50, None))
+    mask = call(greater, unknown(n=50), 0)
+    replay_values.TAKES_LEAST = True
+    check("the least is nothing", (call(item, call(total, mask)), size_of(mask)), (0, 0))
+    replay_values.TAKES_LEAST = False
+    mask = call(greater, unknown(n=50), 0)
+    storage = mask.storage._cdata
+    del mask
+    beside.values.guesses.purge()
+    check("what is gone is not guessed", storage in beside.values.guesses.of, False)
 
 
 def check_choices():
@@ -440,7 +498,8 @@ def main():
     for function in (call, Tensor.__bool__, Tensor.__gt__, Tensor.__lt__):
         replay_values._hidden(function)              # PyTorch's lines, not the program's
     with contextlib.redirect_stderr(io.StringIO()) as said:
-        for rules in (check_known, check_unknown, check_choices, check_errors, check_loops, check_ends, check_guard):
+        for rules in (check_known, check_unknown, check_agreement, check_choices, check_errors, check_loops, check_ends,
+                      check_guard):
             anew()
             rules()
     line = "test_values.py:%d: branches on a value that is not computed; it is taken for 1"
