@@ -7,6 +7,7 @@
 - README.md has at most 150 lines.
 - Every file and folder of this tree that a page names is there, and so is every target of a link.
 - Every `replay COMMAND --option` that a page shows is known to the program's own --help.
+- A sentence "Without `--policy` a replay takes ..." names what --help calls the default.
 - A block after <!-- output: COMMAND --> holds what COMMAND prints today. Lines of the block that start with "$ " or
   "..." come first and are the page's own, with what a backslash continues. COMMAND runs in a folder with build/replay,
   samples/, examples/, sim/ and tests/; the commands of one page share that folder. --write puts the present output into
@@ -111,6 +112,19 @@ def check_named_commands(page, text, commands):
             fail(page, f"shows build/replay {name}, which is no command")
 
 
+def check_default_policies(page, text, program):
+    known = subprocess.run([program, "FILE", "--help"], capture_output=True, text=True).stdout
+    default = re.search(r"--policy P .*?\(default: what was recorded, (.*?)\)", " ".join(known.split()))
+    if default is None:
+        fail(page, "cannot be compared with the default of --policy, which --help does not name")
+        return
+    expected = re.split(r", | and ", default[1])
+    for sentence in re.findall(r"Without `--policy` a replay takes(.*?\.)\n", text, re.S):
+        named = re.findall(r"`([^`]*)`", sentence)
+        if named != expected:
+            fail(page, f"says that a replay takes {', '.join(named)} without --policy: it takes {', '.join(expected)}")
+
+
 # ---- output ----
 
 def make_folder(folder, program):
@@ -172,6 +186,7 @@ def main():
         check_paths(page, prose)
         check_commands(page, prose, commands)
         check_named_commands(page, prose, commands)
+        check_default_policies(page, prose, program)
     if is_writing:
         failures[:] = [f for f in failures if "prints now" not in f]
     for text in failures:
