@@ -5,7 +5,8 @@
  *     time,op,ptr,size,stream          a request or its end in each line
  *     id,lower,upper,size              a request in each line, live from lower up to before upper
  *
- * A request is named by its address, or by any text: what the first one has, all must have.
+ * A request is named by its address, or by any text: what the first one has, all must have. The id of a whole life is
+ * kept as the only frame of its request's call stack.
  *
  * Sources: RMM, include/rmm/mr/logging_resource_adaptor.hpp (the columns, "(nil)", "allocate failure", hexadecimal
  * streams); minimalloc, README.md ("lower" and "upper").
@@ -32,7 +33,8 @@
     X(STREAM, "stream", "stream")                                               \
     X(THREAD, "thread", "thread,tid,thread_id")                                 \
     X(LOWER, "lower", "lower,begin,start,alloc_time")                                      \
-    X(UPPER, "upper", "upper,end,stop,free_time")
+    X(UPPER, "upper", "upper,end,stop,free_time")                                          \
+    X(ID, "id", "id")
 
 enum csv_role {
 #define ROLE(name, word, names) ROLE_##name,
@@ -192,7 +194,7 @@ static enum err read_item(struct csv_import *c, const struct csv_line *heading, 
     const int role = find_role(item, n_word);
     if (role == CSV_ROLE_COUNT)
         return err_set(err, ERR_USAGE, 0, "--from csv: '%.*s' is none of op, ptr, size, time, stream, thread, lower, "
-                       "upper, unit, size_unit, missing", (int)n_word, item);
+                       "upper, id, unit, size_unit, missing", (int)n_word, item);
     snprintf(name, sizeof name, "%.*s", (int)n_name, equals + 1);
     c->column[role] = c->has_no_heading ? column_numbered(heading, name) : find_column(heading, name);
     return c->column[role] == CSV_NO_COLUMN
@@ -510,6 +512,7 @@ static enum err import_events(struct csv_import *c, struct csv_line *line, struc
 
 struct csv_life {
     uint64_t time, ptr, bytes;
+    uint32_t id;                             /* its number in `names`, if the file has ids */
     bool     is_end;
 };
 
@@ -546,18 +549,41 @@ static enum err put_lives(struct csv_import *c, struct sorted_runs *lives, struc
         e = sorted_runs_rewind(lives, err);
     while (e == ERR_OK && (e = sorted_runs_next(lives, &record, err)) == ERR_OK && record != NULL) {
         const struct csv_life *life = record;
-        const struct trace_record r = { .kind = life->is_end ? EVENT_FREE : EVENT_ALLOC, .time_ns = life->time,
-                                        .ptr = life->ptr, .bytes = life->bytes, .record = life->ptr - 1 };
-        e = trace_put(c->w, &r, err);
+        struct trace_record r = { .kind = life->is_end ? EVENT_FREE : EVENT_ALLOC, .time_ns = life->time,
+                                  .ptr = life->ptr, .bytes = life->bytes, .record = life->ptr - 1 };
+        const char *id = c->column[ROLE_ID] == CSV_NO_COLUMN ? NULL : text_table_at(&c->names, life->id);
+        if (id != NULL && !life->is_end)
+            e = trace_put_stack(c->w, &id, 1, &r.stack, err);
+        if (e == ERR_OK)
+            e = trace_put(c->w, &r, err);
     }
     return e == ERR_OK ? put_notes(c, err) : e;
+}
+
+/* An id stands for one request: of two, nobody could tell whose offset a plan gives. */
+static enum err read_id(struct csv_import *c, const struct csv_line *line, uint32_t *id, struct err_detail *err)
+{
+    const char *text = field(c, line, ROLE_ID);
+    const uint32_t n_before = c->names.n;
+    *id = text_table_put(&c->names, text, strlen(text));
+    if (*id == UINT32_MAX)
+        return err_no_memory(err);
+    if (c->names.n > n_before)
+        return ERR_OK;
+    return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": id '%s' is that of an earlier "
+                  "line", line->number, text);
 }
 
 static enum err read_life(struct csv_import *c, const struct csv_line *line, struct csv_life pair[2],
                           struct err_detail *err)
 {
+    const bool has_id = c->column[ROLE_ID] != CSV_NO_COLUMN;
+    uint32_t id = 0;
     uint64_t lower, upper, bytes;
-    enum err e = expect_fields(c, line, 1u << ROLE_LOWER | 1u << ROLE_UPPER | 1u << ROLE_SIZE, err);
+    enum err e = expect_fields(c, line, 1u << ROLE_LOWER | 1u << ROLE_UPPER | 1u << ROLE_SIZE |
+                               (unsigned)has_id << ROLE_ID, err);
+    if (e == ERR_OK && has_id)
+        e = read_id(c, line, &id, err);
     if (e == ERR_OK)
         e = read_number(c, line, ROLE_LOWER, &lower, err);
     if (e == ERR_OK)
@@ -569,7 +595,7 @@ static enum err read_life(struct csv_import *c, const struct csv_line *line, str
     if (upper <= lower)
         return err_at(err, ERR_FORMAT, line->number, input_name(c->in), "line %" PRIu64 ": its life ends at %" PRIu64
                       ", before it begins", line->number, upper);
-    pair[0] = (struct csv_life){ .time = lower, .ptr = line->number, .bytes = bytes };
+    pair[0] = (struct csv_life){ .time = lower, .ptr = line->number, .bytes = bytes, .id = id };
     pair[1] = (struct csv_life){ .time = upper, .ptr = line->number, .is_end = true };
     return ERR_OK;
 }

@@ -59,7 +59,7 @@ ROOMS = [
     ("replay/extrapolate", "base traces", "A program's trace at a size that was not recorded."),
     ("replay/technique", "base traces replay/recording", "What would another way of training request?"),
     ("replay/conform", "base sim policies", "Is a policy the allocator that it stands for?"),
-    ("replay/plan", "base sim traces replay/engine", "What is the least memory that any allocator needs?"),
+    ("replay/plan", "base sim traces report/rows replay/engine", "What is the least memory that any allocator needs?"),
     ("replay/results", "base sim policies traces import report/text answers report/measure report/rows report/page "
      "replay/engine replay/recording replay/plan", "Finished runs as reports, alone or side by side."),
     ("replay/advise", "base sim policies/pytorch traces report/text answers report/rows replay/engine replay/recording "

@@ -31,18 +31,20 @@ def fits(left, low, height, least):
 
 
 with open(sys.argv[1], newline="") as f:
-    plan = {int(row["id"]): Request(*(int(row[k]) for k in Request._fields)) for row in csv.DictReader(f)}
+    rows = list(csv.DictReader(f))
+assert len({row["id"] for row in rows}) == len(rows), "two requests have one id"
+plan = [Request(*(int(row[k]) for k in Request._fields)) for row in rows]
 with open(sys.argv[2]) as f:
     figures = json.load(f)
 
 live = []
-for r in sorted(plan.values()):                          # in order of time: who is live when r begins?
+for r in sorted(plan):                                   # in order of time: who is live when r begins?
     live = [o for o in live if o.upper > r.lower]
     for o in live:
         assert r.offset >= o.offset + o.size or o.offset >= r.offset + r.size, f"{r} overlaps {o}"
     live.append(r)
     assert r.offset % figures["align_bytes"] == 0 and r.size % figures["align_bytes"] == 0, f"{r} is not aligned"
-assert max((r.offset + r.size for r in plan.values()), default=0) == figures["plan_bytes"], \
+assert max((r.offset + r.size for r in plan), default=0) == figures["plan_bytes"], \
     "the plan has another height"
 
 proof, bound = [plan[i] for i in figures["proof"]["requests"]], figures["lower_bound_bytes"]

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 #include "replay/plan/plan_file.h"
 
+#include "report/rows/csv.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,15 @@ static uint64_t first_time(const struct trace_reader *trace)
     return time == NULL ? 0 : strtoull(time, NULL, 10);
 }
 
+/* The importer keeps an id as the only frame of a call stack. */
+static void name_row(const struct trace_reader *trace, const struct trace_side *side, struct plan_row *row)
+{
+    const char *const *frames;
+    const size_t n = trace_stack(trace, side->stack, &frames);
+    row->id = side->record - 1;
+    row->name = n == 1 ? frames[0] : NULL;
+}
+
 /* The trace starts empty, refuses nothing and frees everything: its allocs are the requests. */
 static enum err read_source(struct trace_reader *trace, size_t n, struct plan_row *rows, struct err_detail *err)
 {
@@ -47,7 +58,7 @@ static enum err read_source(struct trace_reader *trace, size_t n, struct plan_ro
         rows[i].lower += first;
         rows[i].upper += first;
         if (e == ERR_OK)
-            rows[i].id = side.record - 1;
+            name_row(trace, &side, &rows[i]);
     }
     free(t.in_slot);
     free(t.born);
@@ -84,8 +95,12 @@ void plan_file_write(const struct plan_row *rows, const struct lifetimes *l, con
 {
     fprintf(out, "id,lower,upper,size,offset%s\n", loop == NULL ? "" : ",loop");
     for (size_t i = 0; i < l->n; i++) {
-        fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, rows[i].id, rows[i].lower,
-                rows[i].upper, l->at[i].bytes, offsets[i]);
+        if (rows[i].name != NULL)
+            csv_text(out, rows[i].name);
+        else
+            fprintf(out, "%" PRIu64, rows[i].id);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, rows[i].lower, rows[i].upper, l->at[i].bytes,
+                offsets[i]);
         fputs(loop == NULL ? "\n" : i + loop->n_requests < l->n ? ",0\n" : ",1\n", out);
     }
 }

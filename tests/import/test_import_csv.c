@@ -153,6 +153,19 @@ Test(import_csv, lives_become_events_and_an_end_comes_before_a_beginning_at_its_
     expect_text_refused("id,lower,upper,size\n0,4,4,100\n", NULL, ERR_FORMAT, "line 2: its life ends at 4");
 }
 
+/* An address may be used again; an id is of one life, also if that has no bytes. */
+Test(import_csv, two_lives_of_one_id_are_refused)
+{
+    expect_text_refused("id,lower,upper,size\na,0,4,9\nb,0,4,9\n\na,5,6,9\n", NULL, ERR_FORMAT,
+                        "line 5: id 'a' is that of an earlier line");
+    expect_text_refused("id,lower,upper,size\n7,0,4,0\n7,0,4,9\n", NULL, ERR_FORMAT, "line 3: id '7' is that of");
+    expect_text_refused("id,lower,upper,size\n,0,4,9\n", NULL, ERR_FORMAT, "line 2: its id is missing");
+    expect_text_refused("k,b,e,n\nx,0,1,2\nx,1,2,2\n", "csv:id=k,lower=b,upper=e,size=n", ERR_FORMAT,
+                        "line 3: id 'x' is that of");
+    expect_events("address,lower,upper,size\n0x10,0,4,9\n0x10,4,6,8\n", NULL, "a9 f a8 f ");
+    expect_events("lower,upper,size\n0,4,9\n", NULL, "a9 f ");
+}
+
 Test(import_csv, columns_are_found_by_their_usual_names_or_as_named)
 {
     expect_events("bytes,op,address\n10,malloc,1\n,free,1\n", NULL, "a10 f ");

@@ -37,14 +37,37 @@ expect_status 0 plan odd.csv -o plan.csv --json proof.json
 grep -q '"live_peak_bytes": 100' proof.json || fail "odd: $(cat proof.json)"
 grep -q '"lower_bound_bytes": 102' proof.json || fail "odd: $(cat proof.json)"
 check plan.csv proof.json >checked 2>&1 || fail "odd: $(tail -1 checked)"
-grep -q '^0,0,2,47,' plan.csv || fail "odd: the plan has other times than its source: $(cat plan.csv)"
+grep -q '^a,0,2,47,' plan.csv || fail "odd: the plan has other times than its source: $(cat plan.csv)"
 
 
 # An instance need not begin at 0.
 awk -F, -v OFS=, 'NR > 1 { $2 += 7; $3 += 7 } 1' odd.csv >later.csv
 expect_status 0 plan later.csv -o later-plan.csv
-grep -q '^0,7,9,47,' later-plan.csv || fail "later: the plan has other times than its source: $(cat later-plan.csv)"
-grep -q '^7,14,15,46,' later-plan.csv || fail "later: the plan has other times than its source: $(cat later-plan.csv)"
+grep -q '^a,7,9,47,' later-plan.csv || fail "later: the plan has other times than its source: $(cat later-plan.csv)"
+grep -q '^h,14,15,46,' later-plan.csv || fail "later: the plan has other times than its source: $(cat later-plan.csv)"
+
+# A plan carries the ids of its instance, whatever their order and form, by way of a recording too.
+cat >ids.csv <<'CSV'
+lower,upper,size,id
+3,9,4,100
+0,5,8,7
+1,4,0,empty
+2,6,2,"a,b"
+2,3,1,007
+CSV
+expect_status 0 plan ids.csv -o ids-plan.csv --json ids.json
+[ "$(cut -d, -f1-2 ids-plan.csv | tr '\n' ' ')" = 'id,lower 7,0 "a,b" 007,2 100,3 ' ] ||
+    fail "the plan has other ids than its instance: $(cat ids-plan.csv)"
+grep -q '^"a,b",2,6,2,' ids-plan.csv || fail "an id is with another request: $(cat ids-plan.csv)"
+check ids-plan.csv ids.json >checked 2>&1 || fail "ids: $(tail -1 checked)"
+expect_status 0 import ids.csv -o ids.trace
+expect_status 0 plan ids.trace -o ids-again.csv
+cmp -s ids-plan.csv ids-again.csv || fail "a recording of the instance has other ids: $(cat ids-again.csv)"
+printf 'lower,upper,size\n4,5,8\n0,3,8\n' >bare.csv
+expect_status 0 plan bare.csv -o bare-plan.csv
+grep -q '^1,0,3,8,' bare-plan.csv || fail "without ids it is the row: $(cat bare-plan.csv)"
+printf 'id,lower,upper,size\na,0,3,8\na,4,5,8\n' >twice.csv
+expect 2 "twice.csv.*line 3: id 'a' is that of an earlier line" plan twice.csv
 
 # The same input gives the same plan, and a plan can be read again.
 expect_status 0 plan odd.csv -o again.csv
@@ -58,7 +81,7 @@ expect_status 0 odd.csv --policy best-fit --json -
 grep -q '"offline_plan_bytes": null' out || fail "a replay makes a plan that nobody asked for: $(cat out)"
 
 # The checker refuses an overlap, another height and another bound.
-sed 's/\(0,0,2,47\),.*/\1,1/' plan.csv >bad.csv
+sed 's/\(a,0,2,47\),.*/\1,1/' plan.csv >bad.csv
 check bad.csv proof.json >checked 2>&1 && fail "the checker took an overlap"
 for figure in plan_bytes lower_bound_bytes; do
     sed "s/\"$figure\": [0-9]*/\"$figure\": 103/" proof.json >bad.json
