@@ -621,7 +621,7 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
     struct prediction_run *run;
     struct card_answer other;
     struct card_bounds bounds;
-    if (!row->is_known || predicted_run_grows(&shown->made) || predicted_run_is_at(&shown->made, shown->level, level))
+    if (predicted_run_grows(&shown->made) || predicted_run_is_at(&shown->made, shown->level, level))
         return ERR_OK;
     enum err e = need_run(p, &wanted, true, &run, err);
     if (e == ERR_OK)
@@ -648,7 +648,7 @@ static enum err row_widen_search(struct prediction *p, struct predicted_row *row
     struct prediction_run *run;
     struct card_answer other;
     struct card_bounds bounds;
-    if (!row->is_known || !shown->made.has_search || predicted_run_is_at(&shown->made, shown->level, RUN_SEARCH))
+    if (!shown->made.has_search || predicted_run_is_at(&shown->made, shown->level, RUN_SEARCH))
         return ERR_OK;
     enum err e = need_run(p, &wanted, true, &run, err);
     if (e == ERR_OK)
@@ -666,11 +666,13 @@ static enum err row_widen_all(struct prediction *p, struct predicted_row *row, s
 {
     static const enum run_level levels[] = { RUN_MOST, RUN_LEAST, RUN_OTHER };
     enum err e = ERR_OK;
+    if (!row->is_known)                                  /* an interrupt came first: there is no run to widen */
+        return ERR_OK;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0] && e == ERR_OK; i++)
         e = row_widen(p, row, levels[i], err);
     if (e == ERR_OK)
         e = row_widen_search(p, row, err);
-    if (row->is_known && row->fits && !is_left_by_host(&row->answer, row->range.high_bytes)) {
+    if (row->fits && !is_left_by_host(&row->answer, row->range.high_bytes)) {
         row->fits = false;
         row->may_fit = true;
     }

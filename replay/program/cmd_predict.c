@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Everything the command holds. Zero is valid: predict_close accepts it. */
 struct predict {
@@ -36,7 +37,7 @@ static enum err check_place(const struct predict *c, struct err_detail *err)
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s.zst", c->stem) >= sizeof path)
         return err_at(err, ERR_IO, 0, c->stem, "the name is too long");
-    if (c->options->out != NULL && !output_name_is_of_file(c->options->out))
+    if (c->options->out != NULL && (strcmp(c->options->out, "-") == 0 || !output_name_is_of_file(c->options->out)))
         return err_set(err, ERR_USAGE, 0, "-o '%s': does not name a file", c->options->out);
     enum err e = output_names_check_recording(c->options, path, true, err);
     if (e == ERR_OK)

@@ -12,6 +12,8 @@
 #include "dryrun/run_ends.h"
 #include "replay/program/recorded_program.h"
 
+enum { BY_SIGNAL = 128 };            /* statuses from here on */
+
 /* Everything the command holds. Zero is valid: run_sim_close accepts it. */
 struct sim_run {
     const struct options *o;
@@ -19,7 +21,7 @@ struct sim_run {
     struct sim_card *card;
     int    status;                   /* of the program */
     struct peak_range range;         /* of the program's peak */
-    bool   has_range;                /* it is known. A program that failed shows none. */
+    bool   has_range;                /* it is known. A program that was ended by a signal shows none. */
     bool   is_complete;              /* all journals were read, and traces made of them */
     struct recording_made made;
 };
@@ -27,14 +29,19 @@ struct sim_run {
 static enum err find_range(struct sim_run *run, struct err_detail *err)
 {
     const struct options *o = run->o;
-    const bool is_asked = o->is_given[FLAG_ENDS] && run->status == 0;
+    const bool is_asked = o->is_given[FLAG_ENDS];
     const struct run_ends_request request = {
         .card = run->card, .program = o->inputs, .n_words = o->n_inputs,
         .device = o->texts[FLAG_SIMULATE] != NULL ? o->texts[FLAG_SIMULATE] : o->device,
         .torch_libs = o->texts[FLAG_TORCH_LIBS], .values = o->texts[FLAG_VALUES], .runs_again = is_asked,
         .interrupted = is_asked ? cli_defer_signals() : NULL,
     };
-    return run_ends_find(&request, &run->range, &run->has_range, err);
+    if (run->status < BY_SIGNAL && (run->status == 0 || !is_asked))
+        return run_ends_find(&request, &run->range, &run->has_range, err);
+    if (is_asked)
+        fprintf(stderr, "replay run-sim: --ends: the program was interrupted or failed, so how far its peak may move was "
+                        "not looked at\n");
+    return ERR_OK;
 }
 
 static void say_range(const struct sim_run *run)

@@ -232,6 +232,8 @@ static void sweep_end(void *session)
 static enum err job_answer(void *session, const struct options *o, struct err_detail *err)
 {
     (void)session;
+    if (is_job_file(o->inputs[0]))
+        return err_at(err, ERR_USAGE, 0, o->inputs[0], "is a job file already");
     return job_write(stdout, o, err);
 }
 

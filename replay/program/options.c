@@ -138,13 +138,13 @@ static enum err take_word(const struct flag_row *row, const char *value, struct 
 /* "500" events, or "10ms" of the trace's time. */
 static enum err take_interval(const struct flag_row *row, const char *value, struct options *o, struct err_detail *err)
 {
-    const size_t n = strspn(value, "0123456789");
-    const uint64_t unit_ns = units_time_ns(value + n, strlen(value + n));
+    double ns;
     if (parse_number(value, 1, UINT64_MAX, &o->sample_every_events))
         return ERR_OK;
-    if (unit_ns > 0 && units_parse_number(value, n, &o->sample_every_ns) && o->sample_every_ns > 0 &&
-        !__builtin_mul_overflow(o->sample_every_ns, unit_ns, &o->sample_every_ns))
+    if (units_parse_time(value, strlen(value), &ns) && ns >= 1) {
+        o->sample_every_ns = (uint64_t)ns;
         return ERR_OK;
+    }
     return err_set(err, ERR_USAGE, 0, "--%s '%s': expected a number of events or a time such as 10ms", row->name,
                    value);
 }

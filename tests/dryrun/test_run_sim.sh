@@ -190,6 +190,9 @@ expect_files() {
 }
 
 expect 'the exit status is the program'\''s' 7 'ended with status 7' "$replay" run-sim --device sim:1GiB -- ./runtime
+expect 'a program that fails has no range' 7 '--ends: the program was interrupted or failed' \
+    "$replay" run-sim --ends --json ends.json -- ./runtime
+expect 'in JSON too' 0 '"peak_range": null' cat ends.json
 expect 'a program without CUDA ends as it does' 0 'no calls for CUDA memory were recorded' \
     "$replay" run-sim --record none.zst -- true
 expect 'and fails as it does' 1 'no calls for CUDA memory were recorded' "$replay" run-sim --record none.zst -- false

@@ -52,7 +52,7 @@ Test(options, values_go_where_their_rows_say)
     struct options o;
     struct err_detail err = { .text = "" };
     cr_assert_eq(parse("a.zst --policy best-fit -o out.db --policy=none --device sim:1GiB --device cuda --threads 3 "
-                       "--gpu 7 --on-oom skip --given-back allocator --sample-every 10ms --shard 2/8 --explain end "
+                       "--gpu 7 --on-oom skip --given-back allocator --sample-every 1.5ms --shard 2/8 --explain end "
                        "--audit --resume --torch 2.6 - -- --policy", room, &o, &err), ERR_OK, "%s", err.text);
     cr_expect_eq(o.n_inputs, 3);
     cr_expect_str_eq(o.inputs[1], "-", "a dash alone is standard input");
@@ -66,7 +66,7 @@ Test(options, values_go_where_their_rows_say)
     cr_expect_eq(o.import.gpu, 7);
     cr_expect_eq(o.import.segment_frees, SEGMENT_FREES_ALLOCATOR);
     cr_expect_eq(o.on_oom, OOM_SKIP);
-    cr_expect_eq(o.sample_every_ns, 10000000);
+    cr_expect_eq(o.sample_every_ns, 1500000);
     cr_expect(o.shard == 2 && o.n_shards == 8);
     cr_expect(o.audit && o.is_given[FLAG_RESUME] && !o.is_given[FLAG_SEED]);
     cr_expect_str_eq(o.torch, "2.6");

@@ -101,6 +101,7 @@ cmp -s alone.details together.details || fail "runs have other options or remark
 # ---- a job file does the same ----
 "$replay" "${sweep[@]}" -o fromjob.db --show-job >job.ini || fail "--show-job"
 expect 0 '^336 runs: 336 done now' sweep job.ini
+expect 2 'is a job file already' sweep job.ini --show-job
 rows fromjob.db job.csv
 cmp -s job.csv whole.csv || fail "a job file's results differ"
 
