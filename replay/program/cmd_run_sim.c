@@ -39,8 +39,8 @@ static enum err find_range(struct sim_run *run, struct err_detail *err)
     if (run->status < BY_SIGNAL && (run->status == 0 || !is_asked))
         return run_ends_find(&request, &run->range, &run->has_range, err);
     if (is_asked)
-        fprintf(stderr, "replay run-sim: --ends: the program was interrupted or failed, so how far its peak may move was "
-                        "not looked at\n");
+        fprintf(stderr, "replay run-sim: --ends: the program was interrupted or failed, so how far its peak may move "
+                        "was not looked at\n");
     return ERR_OK;
 }
 

@@ -17,11 +17,12 @@ enum { TURN_SHARE = 4, ALIKE = 2, APART = 2 };
 enum { GIVEN_SHARE = 8, OLD_STEPS = 2 };
 
 /* A graph is at least so many requests. */
-enum { GRAPH_REQUESTS = 4 };
+enum { GRAPH_REQUESTS = 4, RESULTS_MOST = 2 };
 
 struct few {
     const struct phases *phases;
     const struct phase_starts *steps;
+    bool      is_of_passes;          /* `steps` are forward passes: nothing learns */
     const uint32_t *stacks;
     uint64_t  moment;
     size_t    request;
@@ -88,9 +89,9 @@ static void sum_steps(const struct few *f, const struct holdings *h)
     for (size_t i = 0; i < h->n; i++) {
         const uint64_t born = (uint64_t)h->at[i].born;
         const size_t step = step_of(f, born);
+        f->first[step] = f->bytes[step] == 0 || born < f->first[step] ? born : f->first[step];
         f->bytes[step] += h->at[i].bytes;
         f->n[step] += f->phases->of_stack[h->at[i].stack] == PHASE_FORWARD;
-        f->first[step] = f->n[step] == 0 || born < f->first[step] ? born : f->first[step];
     }
 }
 
@@ -137,6 +138,13 @@ static bool are_alike(const struct turns *t, size_t finished)
            t->farthest <= APART * t->nearest && finished - t->last <= APART * t->nearest;
 }
 
+/* Forward passes of a program that does not learn may be the layers of one, or chats that come and go. They tell if
+ * each left as much as the others, in one request or two: a result that is kept. */
+static bool are_results(const struct turns *t)
+{
+    return t->n >= TURNS_TOLD && t->fewest <= RESULTS_MOST && 4 * t->largest <= 5 * t->smallest;
+}
+
 static unsigned phases_of(const struct few *f, const struct holdings *h, uint64_t bytes)
 {
     uint64_t of[PHASES] = { 0 };
@@ -157,7 +165,7 @@ static enum err take_growth(struct trace_reader *trace, const struct few *f, str
             h->at[kept++] = h->at[i];
     h->n = kept;
     out->is_found = true;
-    out->turn = t->farthest == 1 ? TURN_STEP : TURN_RUN;
+    out->turn = t->farthest > 1 ? TURN_RUN : f->is_of_passes ? TURN_FORWARD : TURN_STEP;
     out->turns = t->n;
     out->of_two_sets = t->n < TURNS_TOLD && t->fewest < GRAPH_REQUESTS;
     out->of_two_turns = t->n < TURNS_TOLD && !out->of_two_sets;
@@ -179,7 +187,7 @@ static enum err find(struct trace_reader *trace, struct few *f, struct holdings 
     keep_counting(f, h, held);
     sum_steps(f, h);
     const struct turns t = find_turns(f, finished);
-    if (!are_alike(&t, finished) || t.bytes < need_bytes / NEED_SHARE)
+    if (!are_alike(&t, finished) || (f->is_of_passes && !are_results(&t)) || t.bytes < need_bytes / NEED_SHARE)
         return ERR_OK;
     return take_growth(trace, f, h, finished, &t, out, err);
 }
@@ -203,10 +211,13 @@ static enum err find_in_room(struct trace_reader *trace, struct few *f, uint64_t
 enum err growth_few_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
                          uint64_t moment, uint64_t need_bytes, struct growth *out, struct err_detail *err)
 {
-    const bool has_steps = phases->starts[PHASE_OPTIMIZER].n > 0;        /* SGD's ask for nothing */
-    const struct phase_starts *steps = &phases->starts[has_steps ? PHASE_OPTIMIZER : PHASE_BACKWARD];
+    const enum phase phase = phases->starts[PHASE_OPTIMIZER].n > 0  ? PHASE_OPTIMIZER
+                             : phases->starts[PHASE_BACKWARD].n > 0 ? PHASE_BACKWARD     /* SGD's ask for nothing */
+                                                                    : PHASE_FORWARD;
+    const struct phase_starts *steps = &phases->starts[phase];
     const size_t slots = (size_t)trace_info(trace)->peak_live + 1, n = steps->n + 1;
-    struct few f = { .phases = phases, .steps = steps, .stacks = stacks, .moment = moment,
+    struct few f = { .phases = phases, .steps = steps,
+                     .is_of_passes = phase == PHASE_FORWARD, .stacks = stacks, .moment = moment,
                      .line = calloc(slots, sizeof *f.line), .born = calloc(slots, sizeof *f.born),
                      .given = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *f.given),
                      .bytes = calloc(n, sizeof *f.bytes), .n = calloc(n, sizeof *f.n),

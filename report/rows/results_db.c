@@ -4,7 +4,6 @@
 
 #include "base/database_files.h"
 #include "base/foreign_database.h"
-#include "base/monotonic_ms.h"
 #include "base/output.h"
 #include "base/read_files.h"
 #include "base/shown.h"
@@ -55,7 +54,6 @@ struct results_db {
     char          selected[COLUMNS_TEXT];    /* the same for SELECT: NULL for a column that the database lacks */
     size_t        n_columns;
     const struct results_db_watch *watch;    /* may be NULL */
-    int64_t       waits_since_ms;
     bool          is_wait_told;
     bool          is_of_one_process;         /* a file that nobody else knows, or none */
     bool          has_details, has_parameters, has_seed;
@@ -112,14 +110,12 @@ static bool db_is_interrupted(const struct results_db *db)
     return db->watch != NULL && db->watch->interrupted != NULL && *db->watch->interrupted != 0;
 }
 
-/* SQLite asks, while another process has a lock, whether to try again. */
+/* SQLite asks, while another process has a lock, whether to try again. The tries are counted, not the time: a process
+ * that was stopped for a day has not waited for one. */
 static int db_wait(void *arg, int n_tries)
 {
     struct results_db *db = arg;
-    const int64_t now = monotonic_ms();
-    if (n_tries == 0)
-        db->waits_since_ms = now;
-    const int64_t waited_ms = now - db->waits_since_ms;
+    const int64_t waited_ms = (int64_t)n_tries * DB_PAUSE_MS;
     if (waited_ms > DB_PATIENCE_MS || db_is_interrupted(db))
         return 0;
     if (waited_ms > DB_SILENCE_MS && !db->is_wait_told && db->watch != NULL && db->watch->waits != NULL) {
