@@ -463,6 +463,36 @@ Test(growth, few_large_steps_that_keep_their_graphs_are_one)
     trace_close(trace);
 }
 
+/* So many forward passes of a program that does not learn, each of which leaves so many of its layers; the next one is
+ * cut off. */
+static struct growth passes_that_leave(unsigned passes, unsigned left, struct trace_reader **trace)
+{
+    struct script s = script_open(true);
+    for (unsigned i = 0; i < passes; i++) {
+        forward(&s, 8 * MIB, LAYERS);
+        for (unsigned k = left; k < LAYERS; k++)
+            end(&s, s.layers[k], 8 * MIB);
+        end(&s, request(&s, KEPT, MIB), MIB);            /* something between two passes */
+    }
+    forward(&s, 8 * MIB, LAYERS / 2);
+    return growth_of(&s, trace);
+}
+
+Test(growth, results_that_three_passes_keep_are_one)
+{
+    struct trace_reader *trace;
+    struct growth g = passes_that_leave(3, 1, &trace);
+    cr_expect(g.is_found);
+    cr_expect_eq(g.turn, TURN_FORWARD);
+    cr_expect_gt(g.since, 0, "it begins with the second of them");
+    growth_close(&g);
+    trace_close(trace);
+    g = passes_that_leave(2, 1, &trace);
+    cr_expect_not(g.is_found, "two may be chance");
+    growth_close(&g);
+    trace_close(trace);
+}
+
 /* After three steps `line` asks for so much, and the next step is cut off. */
 static struct interlude interlude_of(enum line line, uint64_t bytes, bool has_stacks)
 {
