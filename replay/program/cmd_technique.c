@@ -193,19 +193,23 @@ static void add_change(struct words *w, const struct session *s)
     words_add(w, "%s", said.text);
 }
 
-/* "132 MiB instead of 146 MiB": the answer, in the first line. */
+/* "132 MiB instead of 146 MiB": the answer, in the first line. Of lower bounds no share is told: what follows may need
+ * more in either way. */
 static void print_answer(const struct session *s)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     const uint64_t before = s->recorded.reserved_bytes, after = s->changed.reserved_bytes;
+    const bool is_least = coverage_is_lower_bound(&s->coverage);
     struct words w = { .n = 0 };
-    words_add(&w, "%s %s reserved at the peak", coverage_is_lower_bound(&s->coverage) ? "At least" : "About",
-              text_mib(after, a));
+    words_add(&w, "%s %s reserved at the peak%s", is_least ? "At least" : "About", text_mib(after, a),
+              s->coverage.ends == ENDS_REFUSED ? " until the refused request" : "");
     if (after == before)
-        words_add(&w, ", as much as recorded: ");
+        words_add(&w, ", as much as recorded");
     else
-        words_add(&w, " instead of %s (%+.1f%%): ", text_mib(before, b),
-                  before > 0 ? 100.0 * ((double)after - (double)before) / (double)before : 0.0);
+        words_add(&w, " instead of %s", text_mib(before, b));
+    if (after != before && before > 0 && !is_least)
+        words_add(&w, " (%+.1f%%)", 100.0 * ((double)after - (double)before) / (double)before);
+    words_add(&w, ": ");
     add_change(&w, s);
     words_add(&w, ".");
     words_print_screen(stdout, &w);

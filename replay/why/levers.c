@@ -33,7 +33,7 @@ static enum err try_one(const struct course *course, uint64_t peak, enum lever l
     trace_close(changed);
     if (e != ERR_OK)
         return is_none(e) ? ERR_OK : e;
-    out->is_tried[lever] = true;
+    out->is_tried[lever] = out->is_taken[lever] = true;
     out->saves[lever] = peak > result.peak.bytes ? peak - result.peak.bytes : 0;
     return ERR_OK;
 }

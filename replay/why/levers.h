@@ -16,6 +16,7 @@ enum lever { LEVER_HALF_BATCH, LEVER_CHECKPOINT, LEVER_SGD, LEVER_BF16, LEVER_AU
 /* Of the most that is live at once. */
 struct levers {
     bool     is_tried[LEVER_KINDS];  /* false: nothing tells what the lever touches */
+    bool     is_taken[LEVER_KINDS];  /* `replay technique` is known to take it on this recording */
     uint64_t saves[LEVER_KINDS];     /* bytes; 0: nothing */
 };
 

@@ -180,6 +180,10 @@ bool why_fits_by_weight(const struct why *w);
  * learns, or holds what may be a graph. */
 bool why_may_checkpoint(const struct why *w);
 
+/* Whether an answer that speaks of all of the program, "nothing was refused", holds only until the recording ends: it
+ * does not show the program's end. */
+bool why_end_is_unseen(const struct why *w);
+
 /* Whether what is live may be a graph, and nothing was learned. */
 bool why_may_need_no_gradients(const struct why *w);
 

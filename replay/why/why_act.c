@@ -124,7 +124,8 @@ static void add_untold(struct words *w, const struct why *y)
 /* A cache that counts may run on a smaller card. */
 static void add_nothing(struct words *w, const struct why *y)
 {
-    words_add(w, "Nothing needs to be done.");
+    words_add(w, why_end_is_unseen(y) ? "As far as was recorded, nothing needs to be done."
+                                      : "Nothing needs to be done.");
     if (!y->is_of_xla && y->reserved >= y->live + y->live / TUNE_GAIN_SHARE)
         words_add(w, " `replay tune` tells whether a setting lets it run on a smaller card.");
 }

@@ -293,6 +293,8 @@ void why_add_verdict(struct words *w, const struct why *y)
     };
     assert(y->verdict <= VERDICT_RECORDING_ENDS);        /* what comes after it is said of texts alone */
     says[y->verdict](w, y);
+    if (why_end_is_unseen(y))
+        words_add(w, " The recording does not show the program's end: this is only what happened until then.");
     if (is_survived(y))
         words_add(w, " The program survived it, and went on.");
 }
@@ -772,15 +774,17 @@ static void print_levers(FILE *out, const struct why *y)
     words_add(&w, "- What makes it smaller:");
     if (inputs >= least)
         words_add(&w, " half the batch, by about %s at that moment%s;", text_mib(inputs / 2, a),
-                  why_may_checkpoint(y) ? ", or checkpointed activations (replay technique --checkpoint repeated)"
-                                        : "");
+                  !why_may_checkpoint(y)                 ? ""
+                  : y->levers.is_taken[LEVER_CHECKPOINT] ? ", or checkpointed activations (replay technique "
+                                                           "--checkpoint repeated)"
+                                                         : ", or checkpointed activations");
     if (inputs >= least && why_may_need_no_gradients(y))
         words_add(&w, " torch.no_grad() around this pass if it needs no gradients, as of a teacher or an evaluation;");
     if (states >= least && !y->levers.is_tried[LEVER_STATES_8])
-        words_add(&w, " an optimizer with smaller states, in 8 bits by about %s, or without any by %s "
-                      "(--optimizer sgd);", text_mib(states / 4 * 3, a), text_mib(states, b));
+        words_add(&w, " an optimizer with smaller states, in 8 bits by about %s, or without any (SGD) "
+                      "by %s;", text_mib(states / 4 * 3, a), text_mib(states, b));
     else if (states >= least)
-        words_add(&w, " an optimizer without states, by %s at that moment (--optimizer sgd);", text_mib(states, b));
+        words_add(&w, " an optimizer without states (SGD), by %s at that moment;", text_mib(states, b));
     w.n--;                               /* the last semicolon */
     w.text[w.n] = '\0';
     words_add(&w, ".");

@@ -12,7 +12,8 @@ for name in mlp-adam mlp-sgd oom-too-large oom-halves-batch; do
         expect_status 0 technique "$samples/$name.trace.zst" $change --json t.json -o t.trace.zst
         awk 'length > 80 { exit 1 }' out || fail "$name $change is wider than 80 columns: $(cat out)"
         (( $(wc -l <out) <= 32 )) || fail "$name $change does not fit on a screen"
-        head -1 out | grep -qE '^(About|At least) .* reserved at the peak( instead of |, as much as recorded: )' ||
+        tr -s '\n ' ' ' <out | grep -qE '^(About|At least) [0-9.]* [MG]iB reserved at the peak'\
+'( until the refused request)?( instead of |, as much as recorded: )' ||
             fail "$name $change: the answer is not first"
         grep -q '^An estimate' out || fail "$name $change does not say that it is an estimate"
         grep -q '^Error seen, ' out || fail "$name $change does not say how far such estimates were off"
@@ -30,6 +31,21 @@ assert t["seen_errors"] and all(e["pairs"] + e["programs"] > 0 for e in t["seen_
 PY
     done
 done
+
+# ---- of a recording that ends with a refused request no share is told: what follows is not known ----
+for change in '--states bf16' '--accumulate 4:split' '--checkpoint repeated'; do
+    expect_status 0 technique "$3/tests/dying/recordings/gradients_of_the_first_step.zst" $change
+    tr -s '\n ' ' ' <out >line
+    grep -qE '^At least .* at the peak until the refused request( instead of [^(]*|, as much as recorded): ' line ||
+        fail "$change: not told until when: $(cat out)"
+    head -3 out | grep -q '[0-9]%)' && fail "$change: a share of what is not known: $(cat out)"
+done
+for name in mlp-adam oom-halves-batch; do
+    expect_status 0 technique "$samples/$name.trace.zst" --optimizer none
+    grep -q 'until the refused request' out && fail "$name does not end with a refused request: $(cat out)"
+done
+expect_status 0 technique "$samples/mlp-adam.trace.zst" --optimizer none
+head -2 out | grep -q '(-[0-9.]*%)' || fail "the share of a whole recording: $(cat out)"
 
 # ---- the changed trace is the one that was measured ----
 expect_status 0 technique "$samples/gpt-fp32.trace.zst" --checkpoint repeated --json t.json -o t.trace.zst

@@ -225,6 +225,20 @@ grep -q export out && fail "a setting is printed that cannot help: $(cat out)"
 expect_status 0 why "$data/530-270.trace.zst" --device sim:1600MiB --json why.json
 has why.json '"later_live_bytes": null, "later_event": null'
 
+# ---- a flag of `replay technique` is named only where the command takes this recording ----
+for name in states_of_the_first_step gradients_of_the_first_step adam_state perceptual_loss_after_a_warm_up; do
+    for flag in '--optimizer sgd' '--checkpoint repeated'; do
+        expect_status 0 why "$dying/$name.zst"
+        tr -s ' \n' ' ' <out | grep -q -e "$flag" || continue
+        expect_status 0 technique "$dying/$name.zst" $flag
+    done
+done
+expect_status 0 why "$dying/perceptual_loss_after_a_warm_up.zst"
+has out 'replay technique --checkpoint repeated'
+expect_status 0 why "$dying/states_of_the_first_step.zst"
+has out 'in 8 bits by about [0-9.]* MiB, or without any (SGD) by [0-9.]* MiB\.'
+expect 2 'what another one would leave out' technique "$dying/states_of_the_first_step.zst" --optimizer sgd
+
 # ---- full after whole steps: each lever is tried, and what saves nothing is not named ----
 expect_status 0 why "$3/tests/dying/recordings/copy_made_once.zst" --json why.json
 has out 'of the most that was live in it: an optimizer without states (SGD) by 192.09 MiB.'
@@ -263,7 +277,9 @@ has fit.json '"if_step_goes_on": null'
 # ---- nothing was refused: the context is not spoken of, unless a card is named ----
 expect_status 0 why "$data/gpt-fp32.trace.zst"
 has out '^Nothing was refused: live data peaks at 129.39 MiB, and PyTorch reserves 146 MiB, '\
-'which nvidia-smi shows beside what CUDA takes for itself. The other 16.61 MiB are cache.'
+'which nvidia-smi shows beside what CUDA takes for itself. The other 16.61 MiB are cache. '\
+'The recording does not show the program.s end: this is only what happened until then.'
+has out 'What to do: As far as was recorded, nothing needs to be done.'
 for one in rocm:rocm-smi xpu:xpu-smi; do
     expect_status 0 why "$data/gpt-fp32.trace.zst" --system "${one%:*}"
     has out "which ${one#*:} shows beside"

@@ -40,6 +40,24 @@ Test(why_text, a_caution_of_tune_is_repeated)
               "%s", w.text);
 }
 
+/* Of a program that was stopped a recording tells what happened until then, and no more. */
+Test(why_text, what_an_open_end_hides_is_said)
+{
+    static const enum verdict_kind all[] = { VERDICT_CACHE, VERDICT_RETRIES };
+    for (enum coverage_end end = ENDS_OPEN; end <= ENDS_CUT; end++)
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+            static struct why y;
+            struct words said = { .n = 0 }, act = { .n = 0 };
+            const bool is_unseen = end == ENDS_OPEN || end == ENDS_CUT;
+            y = (struct why){ .verdict = all[i], .cure = CURE_NONE, .coverage.ends = end };
+            why_add_verdict(&said, &y);
+            why_add_act(&act, &y);
+            cr_expect_eq(strstr(said.text, "only what happened until then") != NULL, is_unseen, "%s", said.text);
+            if (all[i] == VERDICT_CACHE)
+                cr_expect_eq(strncmp(act.text, "As far as was recorded, ", 24) == 0, is_unseen, "%s", act.text);
+        }
+}
+
 /* Each other verdict that holds is named by its own words, whatever the first is. */
 Test(why_text, what_holds_as_well_is_named_by_its_own_words)
 {
