@@ -18,7 +18,6 @@ PURGE_AT = 64                                        # guesses, before storages 
 MOST = ("most", "mixed", "none")                     # how much of a mask is kept: all, all but one element, nothing
 LIKELY = ("likely", *MOST)                           # of masks that ask for equality nothing, of others all
 EQUAL = ("__eq__", "eq")
-ALL = ("all", "_is_all_true")
 LOOK_UPS = {"index_select": "index", "gather": "index", "take_along_dim": "indices"}     # named: the places
 
 
@@ -62,10 +61,10 @@ class Part:
 class Guess:
     """A tensor that fills its storage. `make`: gives its value on the host, of `args` with Parts; None: a root."""
 
-    __slots__ = "weak", "version", "make", "args", "roots", "depth", "name"
+    __slots__ = "weak", "version", "make", "args", "roots", "depth"
 
-    def __init__(self, name, make, args, parts):
-        self.name, self.make, self.args = name, make, args
+    def __init__(self, make, args, parts):
+        self.make, self.args = make, args
         self.roots = list({id(r): r for p in parts for r in p.guess.roots}.values())
         self.depth = 1 + max((p.guess.depth for p in parts), default=0)
 
@@ -120,7 +119,7 @@ class Guesses:
         self.of[storage._cdata] = guess
 
     def add_root(self, tensor, root):
-        guess = Guess("", None, (), ())
+        guess = Guess(None, (), ())
         guess.roots = [root]
         self.add(tensor, guess)
 

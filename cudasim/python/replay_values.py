@@ -837,7 +837,7 @@ class _Beside(TorchFunctionMode):
         for t in made:
             i = outs.index(id(t))
             self.values.guesses.add(t, replay_guesses.Guess(
-                name, lambda args, kwargs, i=i: list(_outputs(make(args, kwargs)))[i], taken, parts))
+                lambda args, kwargs, i=i: list(_outputs(make(args, kwargs)))[i], taken, parts))
         return True
 
     def taken(self, x):
@@ -889,7 +889,8 @@ class _Beside(TorchFunctionMode):
         calm = calm_answer(*place) if name == "__bool__" else None
         if calm is not None:
             return self.agreed(calm, args[0])
-        guessed = self.guessed(args[0]) if type(out) in (bool, int) else None
+        is_open = type(out) is bool and self.is_of_mask(args[0])     # answered with no; nothing follows
+        guessed = self.guessed(args[0]) if type(out) in (bool, int) and not is_open else None
         out = self.likely_answer(out, args[0], guessed)
         if type(out) is bool and name == "__bool__":
             out = self.chosen(args[0], place) if chooses(*place) else self.loop_answer(out, place)
@@ -900,15 +901,11 @@ class _Beside(TorchFunctionMode):
             out = self.lines.turned(out)
         elif type(out) is bool and self.lines.is_stuck(place):
             out = not out
-        return self.agreed(out, args[0])
+        return out if is_open else self.agreed(out, args[0])
 
     def likely_answer(self, out, tensor, guessed):
-        """What a program gets that asks something of a guess. Whether all of a mask holds: no."""
-        if guessed is None or guessed.numel() != 1:
-            return out
-        part = self.values.guesses.find(tensor)
-        is_all = part.guess.name in replay_guesses.ALL and self.is_of_mask(tensor)
-        return False if type(out) is bool and is_all else type(out)(guessed.item())
+        """What a program gets that asks something of a guess."""
+        return out if guessed is None or guessed.numel() != 1 else type(out)(guessed.item())
 
     def is_of_mask(self, tensor):
         part = self.values.guesses.find(tensor)

@@ -6,8 +6,8 @@
  *     id,lower,upper,size,offset,loop         1: after the last row the program goes on with the first row of these
  *
  * A request lives from `lower` up to before `upper`: steps (allocs and frees, counted from 0), and `id` is its number
- * in order of the allocs. If the source is an instance of minimalloc, these are the source's times and ids; without ids it
- * is the row there, from 0.
+ * in order of the allocs. If the source is an instance of minimalloc, these are the source's times and ids; without ids
+ * it is the row there, from 0.
  */
 #ifndef REPLAY_REPLAY_PLAN_PLAN_FILE_H
 #define REPLAY_REPLAY_PLAN_PLAN_FILE_H
