@@ -9,7 +9,6 @@
 #include "base/temporary_file.h"
 #include "dryrun/run/followed_child.h"
 #include "dryrun/run/journal_folder.h"
-#include "dryrun/run/journal_import.h"
 #include "replay/program/recorded_program.h"
 
 #include <errno.h>
@@ -157,9 +156,7 @@ static enum err record_write_json(const void *session, FILE *out, struct err_det
 static enum exit_status record_status(const void *session)
 {
     const struct record_run *run = session;
-    struct err_detail err;
-    const enum err e = recording_check(&run->made, &err);
-    return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)run->status;
+    return recorded_program_status(&run->made, run->status);
 }
 
 static void record_close(void *session)

@@ -8,7 +8,6 @@
 #include "base/temporary_file.h"
 #include "base/terminal.h"
 #include "dryrun/run/followed_child.h"
-#include "dryrun/run/journal_import.h"
 #include "dryrun/run_ends.h"
 #include "replay/program/recorded_program.h"
 
@@ -140,9 +139,7 @@ static enum err run_sim_write_json(const void *session, FILE *out, struct err_de
 static enum exit_status run_sim_status(const void *session)
 {
     const struct sim_run *run = session;
-    struct err_detail err;
-    const enum err e = recording_check(&run->made, &err);
-    return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)run->status;
+    return recorded_program_status(&run->made, run->status);
 }
 
 /* Journals of which a part is in no trace stay. */

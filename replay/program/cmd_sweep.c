@@ -34,7 +34,7 @@ struct sweep_session {
     struct ranks   ranks;
     struct sweep   sweep;
     struct sweep_request asked;
-    bool           has_ranks, is_begun;
+    bool           is_begun;
     enum err       unfit;            /* why this rank, not the first, cannot begin: the first one says it */
     struct err_detail why_unfit;
 };
@@ -159,7 +159,6 @@ static enum err sweep_prepare(void *session, const struct options **o, struct er
     enum err e = ranks_open(&s->ranks, err);
     if (e != ERR_OK)
         return e;
-    s->has_ranks = true;
     const volatile sig_atomic_t *interrupted = s->ranks.n == 1 ? cli_defer_signals() : NULL;   /* mpirun ends ranks */
     e = open_sweep(s, o, err);
     s->sweep.interrupted = interrupted;
@@ -220,12 +219,11 @@ static enum err sweep_print(const void *session, struct err_detail *err)
 static void sweep_end(void *session)
 {
     struct sweep_session *s = session;
-    if (s->has_ranks && s->ranks.rank == 0 && !s->is_begun)
+    if (s->ranks.rank == 0 && !s->is_begun)
         sweep_dismiss(&s->ranks);
     sweep_close(&s->sweep);
     job_close(&s->job);
-    if (s->has_ranks)
-        ranks_close(&s->ranks);
+    ranks_close(&s->ranks);
 }
 
 /* --show-job: the options as a job file. */

@@ -2,6 +2,7 @@
 /* What the options say of a program that is recorded. */
 #include "replay/program/recorded_program.h"
 
+#include "replay/program/cli.h"
 #include "replay/program/output_names.h"
 
 #include <errno.h>
@@ -70,4 +71,11 @@ enum err recorded_program_card(const struct options *o, const char *command, str
                                       .values = o->texts[FLAG_VALUES],
                                       .is_recorded = o->out != NULL || o->texts[FLAG_RECORD] != NULL };
     return ERR_OK;
+}
+
+enum exit_status recorded_program_status(const struct recording_made *made, int status)
+{
+    struct err_detail err;
+    const enum err e = recording_check(made, &err);
+    return e != ERR_OK ? cli_fail(e, &err) : (enum exit_status)status;
 }

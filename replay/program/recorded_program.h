@@ -6,6 +6,8 @@
 #ifndef REPLAY_REPLAY_PROGRAM_RECORDED_PROGRAM_H
 #define REPLAY_REPLAY_PROGRAM_RECORDED_PROGRAM_H
 
+#include "base/exit_status.h"
+#include "dryrun/run/journal_import.h"
 #include "dryrun/run/sim_card.h"
 #include "replay/program/options.h"
 
@@ -73,5 +75,9 @@ MUST_USE enum err recorded_program_put_env(const struct options *o, struct child
 bool recorded_program_wants_card(const struct options *o);
 MUST_USE enum err recorded_program_card(const struct options *o, const char *command, struct sim_card_request *out,
                                         struct err_detail *err);
+
+/* What the command ends with, once all that there is has been written: the program's status, or that of a recording in
+ * which calls are missing, which is said. */
+enum exit_status recorded_program_status(const struct recording_made *made, int status);
 
 #endif

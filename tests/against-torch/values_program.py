@@ -457,6 +457,8 @@ def agree():
         true(len(x[mask]) == n == len(mask.nonzero()) and len(x[negated]) == 40 - n == negated.sum().item())
         true(mask.any().item() == (n > 0) and mask.all().item() == (n == 40) and negated.any().item() == (n < 40))
         true(n_first.item() == mask.tolist()[:10].count(True))
+    mask = score(x)[:, 0] > 9
+    true(not mask.any() and len(x[mask]) == 40)      # no step is skipped; it decides nothing
     mask = score(x)[:, 0] == 0.25
     true(len(x[mask]) == mask.sum().item())
     mask = score(x)[:, 0] > 0
