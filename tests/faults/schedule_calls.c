@@ -400,6 +400,8 @@ static bool go_on(struct program *p, enum __ptrace_request how, bool is_before)
             return true;
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
             hide_clock_page(p->pid);
+        if (status >> 8 == (SIGTRAP | PTRACE_EVENT_CLONE << 8))
+            fail("a thread, whose calls nobody would answer,");
         signal = WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
     }
 }
@@ -616,7 +618,8 @@ static void start(struct program *p, char **words)
     }
     if (waitpid(p->pid, &status, 0) != p->pid ||
         ptrace(PTRACE_SETOPTIONS, p->pid, NULL,
-               (void *)(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)) != 0)
+               (void *)(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE |
+                        PTRACE_O_EXITKILL)) != 0)
         fail("starting");
 }
 

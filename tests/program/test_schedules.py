@@ -29,6 +29,7 @@ import tempfile
 
 COUNT = 20000 if os.environ.get("REPLAY_LONG_TESTS") else 100
 SWEEP = ["sweep", "a.zst", "--device", "sim:2GiB", "--threads", "1", "-o"]
+REPLAY = ["a.zst", "--policy", "none", "--threads", "1", "--json", "o.json", "--csv", "o.csv"]
 SOFT = ("error", "full", "interrupt", "short")
 CLOCKS = ("back", "ahead", "zero")                       # no command may fail because of these
 
@@ -41,9 +42,8 @@ SCENES = [
     Scene("a merge into a new one", [["merge", "a.db", "b.db", "-o", "o.db", "--csv", "o.csv"]], ["o.csv"], "o.db"),
     Scene("a merge into an old one", [["merge", "b.db", "-o", "o.db", "--json", "o.json"]], ["o.json"], "o.db",
           ["o.db"]),
-    Scene("new files", [["a.zst", "--policy", "none", "--json", "o.json", "--csv", "o.csv"]], ["o.json", "o.csv"]),
-    Scene("files replaced", [["a.zst", "--policy", "none", "--json", "o.json", "--csv", "o.csv"]],
-          ["o.json", "o.csv"], None, ["o.json", "o.csv"]),
+    Scene("new files", [REPLAY], ["o.json", "o.csv"]),
+    Scene("files replaced", [REPLAY], ["o.json", "o.csv"], None, ["o.json", "o.csv"]),
     Scene("a trace replaced", [["trace", "cut", "a.zst", "--events", "1..5", "-o", "o.zst"]], ["o.zst"], None,
           ["o.zst"]),
     Scene("a page", [["report", "a.db", "--md", "o.md", "--csv", "o.csv"]], ["o.md", "o.csv"], None, ["o.csv"]),
