@@ -163,8 +163,8 @@ class Page:
                 self.told['prose'][:2]))
         if ran is None or recorded in (0, self.told['rows'][ran]['peak_reserved_bytes']):
             return
-        keys = ' '.join(self.told['picture']['keys']) if self.told['picture'] else 'as it ran, replayed'
-        self.expect('as it ran, replayed' in keys, 'a replayed figure is called recorded in', keys)
+        keys = ' '.join(self.told['picture']['keys']) if self.told['picture'] else 'replayed as it ran'
+        self.expect('replayed as it ran' in keys, 'a replayed figure is called recorded in', keys)
 
     def check_refusal(self):
         """The refused request, and what was live then."""

@@ -318,7 +318,7 @@ def expect_agreeing(browser, name, told):
     if 'reserved at most' in figures:
         expect(answer['recorded'] == told, name, 'recorded', answer['recorded'], told)
     if answer['ran'] is not None and answer['recorded'] > 0 and answer['ran'] != answer['recorded']:
-        expect('as it ran, replayed' in answer['keys'], name, 'calls a replayed figure recorded:', answer['keys'])
+        expect('replayed as it ran' in answer['keys'], name, 'calls a replayed figure recorded:', answer['keys'])
     if name.startswith('oom') and name != 'oom-long-run':
         expect(len(answer['refusals']) > 0, name, 'has no refusal that was recorded')
 
@@ -336,6 +336,35 @@ def test_first_screens(browser):
             expect(0 < first['verdict'] < first['figures'] < first['picture'] <= height, name, width, first)
             expect(first['acts'] == 1 and first['isFolded'] and first['drawn'], name, width, first)
         expect_agreeing(browser, name, told)
+
+
+KEYS = """[...document.querySelectorAll('#picture-keys .key')].filter(k => k.querySelector('i')).map(
+    k => [k.querySelector('.label').textContent.trim(), getComputedStyle(k.querySelector('i')).backgroundColor,
+          k.textContent])"""
+
+
+def test_kinds(browser):
+    """A kind has its colour and its key on each page where it can be seen, also if nothing of it is live when the
+    figures are taken; the answer says what the setting gives, and names what is to be typed as such."""
+    colors = {}
+    for name in 'oom-fragmented', 'oom-leak', 'oom-others', 'gpt-bf16':
+        run('report', os.path.join(samples, name + '.trace.zst'), '--html', 'kinds.html')
+        browser.open(os.path.join(folder, 'kinds.html'))
+        keys = browser.eval(KEYS)
+        for label, color, _ in keys:
+            kind = label.split(' (')[0]
+            expect(colors.setdefault(kind, color) == color, name, kind, 'is', color, 'elsewhere', colors[kind])
+        kinds = [label.split(' (')[0] for label, _, _ in keys]
+        expect(len(set(kinds)) == len(kinds), name, 'has a kind twice', kinds)
+        expect({'parameters', 'optimizer state', 'gradients', 'activations'} <= set(kinds), name, 'has the keys', kinds)
+        if name == 'oom-fragmented':
+            expect(any(text.split()[:2] == ['gradients', 'none'] for _, _, text in keys), name, keys)
+            told = browser.eval("document.getElementById('answer').textContent")
+            expect('With this setting the refused request is served' in told, name, 'promises', told)
+        if name == 'gpt-bf16':
+            typed = browser.eval("[...document.querySelectorAll('#answer code')].map(c => c.textContent)")
+            expect(typed == ['replay tune'], name, 'has to be typed', typed)
+    expect(len(set(colors.values())) == len(colors), 'two kinds have one colour:', colors)
 
 
 Y_RANGE = """(() => {
@@ -965,9 +994,9 @@ def main():
         return 77
     browser = Browser()
     try:
-        for test in (test_numbers, test_first_screens, test_zoom, test_one_view, test_fingers, test_overview, test_svg,
-                     test_search, test_long, test_size, test_icicle, test_widths, test_paper, test_markup, test_many,
-                     test_hurry,
+        for test in (test_numbers, test_first_screens, test_kinds, test_zoom, test_one_view, test_fingers,
+                     test_overview, test_svg, test_search, test_long, test_size, test_icicle, test_widths, test_paper,
+                     test_markup, test_many, test_hurry,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
                      test_steps, test_two_recordings, test_narrow_tables, test_points_open, test_no_motion,
                      test_keys_alone):

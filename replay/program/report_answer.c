@@ -100,7 +100,8 @@ static enum err put_card(const struct device_choice *device, uint64_t bytes, boo
     char size[TEXT_NUMBER];
     struct words w = { .n = 0 };
     words_add(&w, "%s%s", is_least ? "at least " : "", text_card(bytes, size));
-    return put_figure(out, device->config.context_bytes > 0 ? "smallest card, with context" : "smallest card", w.text);
+    return put_figure(out, device->config.context_bytes > 0 ? "smallest card, with CUDA's own" : "smallest card",
+                      w.text);
 }
 
 /* The smallest card on which the recorded settings run the recording. */
@@ -153,6 +154,8 @@ static enum err take_figures(const struct why *y, struct page_answer *out)
         return put_figure(out, "reserved at most", text_mib(y->reserved, size));
     if (y->verdict == VERDICT_FRAGMENTED)
         return put_figure(out, "free, in pieces", text_mib(why_unusable(y), size));
+    if (usable != DEVICE_UNLIMITED && usable > y->live && usable - y->live >= y->asked)
+        return put_figure(out, "free, in pieces", text_mib(usable - y->live, size));
     return usable > 0 && usable != DEVICE_UNLIMITED ? put_figure(out, "it could have", text_mib(usable, size)) : ERR_OK;
 }
 

@@ -49,13 +49,32 @@ static void put_differences(FILE *out, const struct page_difference *d)
     }
 }
 
+/* What stands between two backticks is to be typed. */
+static void put_words(FILE *out, const char *text, size_t n)
+{
+    const char *const end = text + n, *open, *close;
+    while ((open = memchr(text, '`', (size_t)(end - text))) != NULL &&
+           (close = memchr(open + 1, '`', (size_t)(end - open - 1))) != NULL) {
+        put_text(out, text, (size_t)(open - text));
+        fputs("<code>", out);
+        put_text(out, open + 1, (size_t)(close - open - 1));
+        fputs("</code>", out);
+        text = close + 1;
+    }
+    put_text(out, text, (size_t)(end - text));
+}
+
+static void put_sentence(FILE *out, const char *kind, const char *text, size_t n)
+{
+    fprintf(out, "<p class=\"%s\">", kind);
+    put_words(out, text, n);
+    fputs("</p>\n", out);
+}
+
 static void put_paragraph(FILE *out, const char *kind, const char *text)
 {
-    if (text == NULL)
-        return;
-    fprintf(out, "<p class=\"%s\">", kind);
-    put_text(out, text, strlen(text));
-    fputs("</p>\n", out);
+    if (text != NULL)
+        put_sentence(out, kind, text, strlen(text));
 }
 
 /* Items that begin with "- ", broken for a terminal: a line that begins with a space goes on with the one before. */
@@ -67,9 +86,26 @@ static void put_reasons(FILE *out, const char *text)
         fputs(from > line ? " " : "\n<li>", out);
         if (strncmp(from, "- ", 2) == 0)
             from += 2;
-        put_text(out, from, (size_t)(end - from));
+        put_words(out, from, (size_t)(end - from));
     }
     fputs("\n</ul>\n", out);
+}
+
+/* The first sentence by itself says it. */
+static size_t first_sentence(const char *text)
+{
+    const char *at = text;
+    while ((at = strstr(at, ". ")) != NULL && !(at[2] >= 'A' && at[2] <= 'Z'))
+        at++;
+    return at == NULL ? strlen(text) : (size_t)(at + 1 - text);
+}
+
+/* The promise's first sentence stands below the setting; the others are folded. */
+static void put_promise(FILE *out, const struct page_answer *a)
+{
+    const size_t n = a->promise == NULL ? 0 : first_sentence(a->promise);
+    if (n > 0 && a->promise[n] != '\0')
+        put_paragraph(out, "told", a->promise + n + 1);
 }
 
 /* What an answer stands on is folded below its picture; without an answer the sentences are the head of the page. */
@@ -82,7 +118,7 @@ static void put_sentences(FILE *out, const struct page *p)
         put_verdict(out, p);
     } else {
         fputs("<details id=\"prose\"><summary>Reasons, and how the settings compare</summary>\n", out);
-        put_paragraph(out, "told", a->promise);
+        put_promise(out, a);
         put_paragraph(out, "told", a->card);
         if (a->reasons != NULL)
             put_reasons(out, a->reasons);
@@ -143,15 +179,6 @@ static void put_heading(FILE *out, const struct page *p)
     }
 }
 
-/* The first sentence by itself says it. */
-static size_t first_sentence(const char *text)
-{
-    const char *at = text;
-    while ((at = strstr(at, ". ")) != NULL && !(at[2] >= 'A' && at[2] <= 'Z'))
-        at++;
-    return at == NULL ? strlen(text) : (size_t)(at + 1 - text);
-}
-
 /* "Fragmented:", or all of a sentence without a colon: what stands largest. */
 static size_t first_clause(const char *text, size_t n)
 {
@@ -191,6 +218,8 @@ static void put_answer(FILE *out, const struct page *p)
         put_text(out, a->paste, strlen(a->paste));
         fputs("</code></pre><button type=\"button\" class=\"plain\" id=\"copy-paste\" hidden>Copy"
               "</button></div>\n", out);
+        if (a->promise != NULL)
+            put_sentence(out, "told", a->promise, first_sentence(a->promise));
     }
     put_figures(out, a);
     fputs("</section>\n", out);

@@ -4,10 +4,12 @@
  * and as recommended, the card, and each refused request on top of what was live, all on one scale.
  */
 
-const PICTURE_KINDS = 7;             /* the smaller ones share a colour */
+const PICTURE_KINDS = 7;             /* what is of no such kind shares a colour */
+/* What a program's memory is for, from the bottom of the picture up: first what lasts. The same on each page. */
+const PURPOSES = ['parameters', 'optimizer state', 'gradients', 'workspaces', 'inputs', 'activations', 'temporaries'];
 const PICTURE_POINT = 12;            /* pixels around the pointer that a refusal answers to */
-const KEY_LEAST = 0.005, KEY_SEEN = 0.02;        /* shares: of what is live when it is told, of the picture's height */
-const picture = { groups: null, moments: null, tops: [], refusals: [] };
+const KEY_LEAST = 0.005, KEY_SEEN = 0.01;        /* shares: of what is live when it is told, of the picture's height */
+const picture = { groups: null, kindOf: [], names: [], moments: null, tops: [], refusals: [] };
 
 const isAsItRan = row => row === data.answer?.as_it_ran;
 
@@ -19,8 +21,9 @@ function roleOf(row) {
   const recorded = data.answer.recorded_reserved_bytes;
   if (!isAsItRan(row))
     return 'recommended';
-  return 'as it ran' + (recorded > 0 && recorded !== cellOf(data.rows[row], 'peak_reserved_bytes')
-    ? ', replayed' + (data.cases[view.case].trace_starts === 'empty' ? '' : ' from an empty cache') : '');
+  if (recorded === 0 || recorded === cellOf(data.rows[row], 'peak_reserved_bytes'))
+    return 'as it ran';
+  return 'replayed as it ran' + (data.cases[view.case].trace_starts === 'empty' ? '' : ', from an empty cache');
 }
 
 const settingWords = row => settingOf(data.rows[row]).replace(/^best-fit$/, "PyTorch's defaults").replace(PREFIX, '');
@@ -37,12 +40,16 @@ function picturedRefusals() {
   return scene.trace.refusals.length > 0 ? scene.trace.refusals : picturedRuns()[0]?.refusals ?? [];
 }
 
-/* What is live at a moment, and of each kind. Where the recording has no categories a kind is a line. */
+/* What is live at a moment, of each kind; what is a guess of it. */
 function sumsAt(moment) {
-  const sums = new Float64Array(picture.groups.groups.length);
-  for (const i of heldAt(scene.trace, moment))
-    sums[picture.groups.of[i]] += scene.trace.bytes[i];
-  return sums;
+  const sums = new Float64Array(PICTURE_KINDS + 1), guessed = new Float64Array(PICTURE_KINDS + 1);
+  for (const i of heldAt(scene.trace, moment)) {
+    const group = picture.groups.of[i], bytes = scene.trace.bytes[i];
+    sums[picture.kindOf[group]] += bytes;
+    guessed[picture.kindOf[group]] += picture.groups.groups[group].name.endsWith(GUESS) ? bytes : 0;
+  }
+  sums[PICTURE_KINDS] += restAt(scene.trace, moment);
+  return { sums, guessed };
 }
 
 /* Where the legend's figures are from: the last refusal, else the peak. */
@@ -52,7 +59,7 @@ const toldMoment = () => picturedRefusals().at(-1)?.[0] ?? scene.peak;
 
 /* Bytes of each kind in each of so many columns: a request adds to the columns from its birth to its free. */
 function sumColumns(width) {
-  const trace = scene.trace, last = trace.n_events, n = Math.min(PICTURE_KINDS, picture.groups.groups.length) + 1;
+  const trace = scene.trace, last = trace.n_events, n = PICTURE_KINDS + 1;
   const moments = Float64Array.from({ length: width }, (_, x) => {
     const from = Math.floor(last * x / width), end = Math.max(from + 1, Math.floor(last * (x + 1) / width));
     return momentOfMost(scene.liveSteps, from, end);
@@ -60,7 +67,7 @@ function sumColumns(width) {
   const sums = Array.from({ length: n }, () => new Float64Array(width + 1));
   const columnOf = moment => upperBound(moments, moment - 1);
   for (let i = 0; i < trace.n; i++) {
-    const kind = sums[Math.min(n - 1, picture.rank[picture.groups.of[i]])];
+    const kind = sums[picture.kindOf[picture.groups.of[i]]];
     kind[columnOf(trace.born[i])] += trace.bytes[i];
     kind[columnOf(trace.freed[i])] -= trace.bytes[i];
   }
@@ -72,17 +79,32 @@ function sumColumns(width) {
   return { moments, sums };
 }
 
-/* Kinds in order of what they hold at the moment that is told. */
+const GUESS = ' (a guess)';
+
+/* Of each group the kind that it is drawn as. Where the recording has no categories a kind is a line, those first that
+ * hold most at the moment that is told. */
+function chooseKinds() {
+  const { groups, of } = picture.groups, isByPurpose = hasCategories(scene.trace), at = new Float64Array(groups.length);
+  for (const i of heldAt(scene.trace, toldMoment()))
+    at[of[i]] += scene.trace.bytes[i];
+  const order = groups.map((_, i) => i).sort((a, b) => at[b] - at[a] || a - b);
+  picture.names = isByPurpose ? PURPOSES : order.slice(0, PICTURE_KINDS).map(group => groups[group].name);
+  picture.kindOf = groups.map(({ name }) => {
+    const kind = picture.names.indexOf(isByPurpose ? name.replace(GUESS, '') : name);
+    return kind < 0 ? PICTURE_KINDS : kind;
+  });
+  const rest = new Set(groups.filter((_, group) => picture.kindOf[group] === PICTURE_KINDS).map(group =>
+    group.name.replace(GUESS, '')));
+  picture.names = [...picture.names, ...Array(PICTURE_KINDS - picture.names.length).fill(''),
+    rest.size === 1 ? [...rest][0] : isByPurpose ? 'others' : 'other lines'];
+}
+
 function preparePicture() {
   if (!data.answer)
     return;
   picture.groups = groupsOf(scene.trace, hasCategories(scene.trace) ? 'category' : 'line');
-  const at = sumsAt(toldMoment()), order = picture.groups.groups.map((_, i) => i);
-  order.sort((a, b) => at[b] - at[a] || a - b);
-  picture.rank = [];
-  order.forEach((group, place) => { picture.rank[group] = place; });
-  picture.order = order;
-  picture.told = at;
+  chooseKinds();
+  picture.told = sumsAt(toldMoment());
   picture.refusals = picturedRefusals();
 }
 
@@ -104,7 +126,7 @@ function pictureTop(sums) {
 
 /* ---- drawing ---- */
 
-const kindColor = place => color('kind-' + Math.min(place, PICTURE_KINDS));
+const kindColor = kind => color('kind-' + kind);
 
 /* A pen knows where the plot is and how high a byte stands. */
 function penOf(context, x, y, width, height, most) {
@@ -140,6 +162,30 @@ function drawAreas(pen, sums) {
         context.fillRect(pen.left + x, to, 1, from - to + (place > 0 ? 0.3 : 0));
     }
   });
+}
+
+const STEP_APART = 40;               /* pixels between the numbers of two steps */
+
+/* Whole steps, below, where each begins; without any only where the recording begins and ends. */
+function drawSteps(pen) {
+  const { context } = pen, steps = scene.trace.steps, y = pen.base + 15;
+  context.fillStyle = context.strokeStyle = color('quiet');
+  context.lineWidth = 1;
+  context.textAlign = 'start';
+  if (steps.length < 2) {
+    context.fillText("the recording's start", pen.left, y);
+    context.textAlign = 'end';
+    context.fillText('its end', pen.right, y);
+    return;
+  }
+  for (let i = 0, free = pen.left; i < steps.length - 1; i++) {
+    const x = pen.xOf(steps[i]);
+    if (x < free)
+      continue;
+    strokeLine(context, x, pen.base, x, pen.base + 4, []);
+    context.fillText((free === pen.left ? 'step ' : '') + grouped(i + 1), x + 2, y);
+    free = x + STEP_APART;
+  }
 }
 
 /* The line of a run, from step to step. */
@@ -211,6 +257,7 @@ function paintPicture(context, x, y, width, height) {
   context.font = PICTURE_FONT;
   drawScale(pen, most * 1.08);
   drawAreas(pen, sums);
+  drawSteps(pen);
   for (const run of runs)
     drawReserved(pen, run, moments, color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'),
       isAsItRan(run.row) ? [] : [6, 3]);
@@ -226,19 +273,23 @@ function paintPicture(context, x, y, width, height) {
 
 /* ---- words ---- */
 
+/* "activations 40 MiB 12%": what a kind holds at the moment that is told, or that it holds nothing then. */
+function pictureKey(kind, total) {
+  const { sums, guessed } = picture.told, sample = element('i');
+  const share = guessed[kind] / sums[kind], isGuess = share > 0.995 ? GUESS : share > 0.005 ? ' (partly a guess)' : '';
+  sample.style.background = kindColor(kind);
+  return element('span', { className: 'key' }, sample, element('span', {},
+    element('span', { className: 'label', textContent: picture.names[kind] + isGuess + ' ' }),
+    element('strong', { textContent: sums[kind] > 0 ? exactText(sums[kind]) : '' }), ' ',
+    element('span', { className: 'unit', textContent: sums[kind] > 0 ? shareText(sums[kind] / total)
+      : 'none at that moment' })));
+}
+
+/* All kinds that can be seen, or that hold something at the moment that is told; the largest first. */
 function pictureKeys() {
-  const total = picture.told.reduce((sum, bytes) => sum + bytes, 0) || 1;
-  const keys = picture.order.filter((group, place) => place < PICTURE_KINDS &&
-    (picture.told[group] / total >= KEY_LEAST || picture.tops[place] >= KEY_SEEN));
-  const items = keys.map(group => {
-    const sample = element('i');
-    sample.style.background = kindColor(picture.rank[group]);
-    return element('span', { className: 'key' }, sample, element('span', {},
-      element('span', { className: 'label', textContent: picture.groups.groups[group].name + ' ' }),
-      element('strong', { textContent: picture.told[group] > 0 ? exactText(picture.told[group]) : '' }), ' ',
-      element('span', { className: 'unit', textContent: picture.told[group] > 0 ? shareText(picture.told[group] / total)
-        : 'none then' })));
-  });
+  const { sums } = picture.told, total = sums.reduce((sum, bytes) => sum + bytes, 0) || 1;
+  const keys = [...sums.keys()].filter(kind => sums[kind] / total >= KEY_LEAST || picture.tops[kind] >= KEY_SEEN);
+  const items = keys.sort((a, b) => sums[b] - sums[a] || a - b).map(kind => pictureKey(kind, total));
   const lines = picturedRuns().map(run => element('span', { className: 'key' }, dashKey(
     color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'), isAsItRan(run.row) ? [] : [6, 3], 3),
   'reserved ' + roleOf(run.row) + ' (' + settingWords(run.row) + ')'));
@@ -247,21 +298,20 @@ function pictureKeys() {
 
 function pictureSays() {
   return 'Live memory ' + (hasCategories(scene.trace) ? 'by what it is for' : 'by line') + '; figures ' +
-    (picture.refusals.length > 0 ? 'when the request was refused' : 'at its peak') + ', ' +
-    momentText(scene.trace, toldMoment()) + '. ' + (picturedRuns().length > 0 ? 'Lines are replayed. ' : '') +
-    'Click to look closer.';
+    (picture.refusals.length > 0 ? 'when the request was refused' : 'at its peak') + '. ' +
+    (picturedRuns().length > 0 ? 'Reserved memory is replayed. ' : '') + 'Click to look closer.';
 }
 
 /* What the pointer is at: the moment, what is live, reserved, and of which kinds. */
 function pictureTip(moment) {
   const apart = ([at]) => Math.abs(at - moment) * byId('picture-canvas').clientWidth / scene.trace.n_events;
   const near = picture.refusals.filter(one => apart(one) < PICTURE_POINT).sort((a, b) => apart(a) - apart(b))[0];
-  const at = near ? near[0] : moment, sums = sumsAt(at), kinds = picture.order.filter(group => sums[group] > 0);
-  const lines = [momentText(scene.trace, at) + ': ' + exactText(sums.reduce((a, b) => a + b, 0) +
-    restAt(scene.trace, at)) + ' live',
+  const at = near ? near[0] : moment, { sums } = sumsAt(at);
+  const kinds = [...sums.keys()].filter(kind => sums[kind] > 0).sort((a, b) => sums[b] - sums[a]);
+  const lines = [momentText(scene.trace, at) + ': ' + exactText(sums.reduce((a, b) => a + b, 0)) + ' live',
   ...picturedRuns().filter(run => reservedAt(run, at) !== null).map(run => exactText(reservedAt(run, at)) +
     ' reserved ' + roleOf(run.row)),
-  ...kinds.slice(0, 4).map(group => exactText(sums[group]) + ' ' + picture.groups.groups[group].name)];
+  ...kinds.slice(0, 4).map(kind => exactText(sums[kind]) + ' ' + picture.names[kind])];
   return (near ? ['refused: ' + exactText(near[1])] : []).concat(lines);
 }
 
@@ -279,7 +329,7 @@ function drawPicture() {
   canvas.height = Math.round(height * dense);
   const context = canvas.getContext('2d');
   context.scale(dense, dense);
-  picturePen = paintPicture(context, 46, 18, width - 54, height - 26);
+  picturePen = paintPicture(context, 46, 18, width - 54, height - 38);
   byId('picture-keys').replaceChildren(...pictureKeys());
   byId('picture-says').textContent = pictureSays();
   canvas.setAttribute('aria-label', pictureTip(toldMoment()).join('; '));
@@ -376,7 +426,7 @@ function paintCard(context) {
   write('#answer .verdict', '600 30px', 38);
   write('#answer .act, #answer .paste code', '20px', 30);
   paintKeys(context, y, 1160);
-  paintPicture(context, 90, y + 24, 1070, 546 - y);
+  paintPicture(context, 90, y + 24, 1070, 536 - y);
   context.textAlign = 'start';
   context.fillStyle = color('quiet');
   context.font = '16px system-ui, sans-serif';
