@@ -312,6 +312,11 @@ uint64_t why_unusable(const struct why *w)
     return w->usable > w->live ? w->usable - w->live : 0;
 }
 
+bool why_is_survived(const struct why *w)
+{
+    return w->coverage.refusals > 0 && w->coverage.survived == w->coverage.refusals;
+}
+
 bool why_fits_by_weight(const struct why *w)
 {
     const uint64_t others = w->live > w->step.bytes ? w->live - w->step.bytes : 0;

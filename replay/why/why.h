@@ -173,6 +173,9 @@ bool why_turn_exceeds(const struct why *w);
  * serves the request buys next to nothing, or nothing repeats. */
 bool why_dies_all_the_same(const struct why *w);
 
+/* Whether requests were refused, and the program went on after each. */
+bool why_is_survived(const struct why *w);
+
 /* Whether the step of the optimizer fits if it computes one weight after the other. */
 bool why_fits_by_weight(const struct why *w);
 

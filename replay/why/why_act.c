@@ -45,6 +45,8 @@ static void add_smaller(struct words *w, const struct why *y)
     const bool is_known = y->named_bytes > 0 && y->categories.n > 0 && !holder_is_guess(&y->categories.at[0]);
     const char *most = is_known ? holder_name(&y->categories, 0) : "";
     char a[TEXT_NUMBER];
+    if (why_is_survived(y))
+        words_add(w, "Nothing needs to be done if the program may go on as it did. If not: ");
     add_setting(w, y);
     add_what_lies_twice(w, y);
     add_step(w, y);
@@ -75,7 +77,7 @@ static const char *forward_holds(const struct growth *g)
                "nothing beside it, so .detach() would free nothing. Keep results on the host (.cpu()), or only what "
                "is needed of them (x[0].clone(): a slice keeps the whole), or drop them.";
     return "a loss or an output that is kept with its graph. Keep loss.item() or out.detach(), and run evaluation "
-           "under torch.no_grad(). What is detached already goes to the host (.cpu()), or is dropped.";
+           "under torch.no_grad(). If it is detached already, move it to the host (.cpu()), or drop it.";
 }
 
 /* What usually holds what grows, by where it was made. */
@@ -104,8 +106,8 @@ static void add_leak(struct words *w, const struct why *y)
                      "host.");
         return;
     }
-    words_add(w, "Find what keeps the tensors of that %s. Usually it is %s", y->is_by_size ? "size" : "line",
-              what_holds(&y->growth));
+    words_add(w, "Find what keeps the tensors %s. Usually it is %s",
+              y->is_by_size ? "of that size" : "that this line makes", what_holds(&y->growth));
     if (y->is_by_size)
         words_add(w, " For the line, record with torch.cuda.memory._record_memory_history(stacks=\"python\").");
 }

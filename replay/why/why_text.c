@@ -83,11 +83,6 @@ static const char *share_words(const struct why *y)
     return y->outside == OOM_TEXT_UNKNOWN ? "what PyTorch held or could take" : "the card";
 }
 
-static bool is_survived(const struct why *y)
-{
-    return y->coverage.refusals > 0 && y->coverage.survived == y->coverage.refusals;
-}
-
 /* The refused request would have fitted, and that does not help. */
 static void add_short_of_memory(struct words *w, const struct why *y)
 {
@@ -117,10 +112,10 @@ static void add_full(struct words *w, const struct why *y)
         words_add(w, "Really full: %s were asked for, and all but %s (%.1f%%) of %s was live", text_mib(y->asked, a),
                   text_mib(why_unusable(y), b), 100.0 * (double)why_unusable(y) / (double)y->usable, share_words(y));
     }
-    if (why_is_early(y) && !is_survived(y))
+    if (why_is_early(y) && !why_is_survived(y))
         words_add(w, ". The program died %s%s, so how much more it needs is not known", reached_phrase(y->reached),
                   y->coverage.begins == BEGINS_EMPTY ? "" : " on record");
-    else if (why_is_in_new_part(y) && y->thaw.all == 0 && !is_survived(y))
+    else if (why_is_in_new_part(y) && y->thaw.all == 0 && !why_is_survived(y))
         words_add(w, ". The program died in a part that no step before had, so how much more it needs is not known");
     if (y->loaded.bytes > 0)
         words_add(w, ". Of a file that was loaded %s lie on the card, beside %s", text_mib(y->loaded.bytes, a),
@@ -295,7 +290,7 @@ void why_add_verdict(struct words *w, const struct why *y)
     says[y->verdict](w, y);
     if (why_end_is_unseen(y))
         words_add(w, " The recording does not show the program's end: this is only what happened until then.");
-    if (is_survived(y))
+    if (why_is_survived(y))
         words_add(w, " The program survived it, and went on.");
 }
 

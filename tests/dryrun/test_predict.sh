@@ -359,8 +359,8 @@ expect 'no setting' 2 'best-fat' "$replay" predict --policy best-fat -- ./train 
 expect 'nothing repeats' 1 'nothing repeats: it may loop' \
     "$replay" predict --device 8GiB --within 1 -o o -- ./train grows 1
 expect 'it waits' 1 'it may wait for a value' "$replay" predict --device 1GiB --within 4 -o o -- ./train waits 1
-# interrupted SECONDS WORDS COMMAND...: interrupts COMMAND after so many seconds; on a slow host, where it did not get so
-# far as to say WORDS, after 30.
+# interrupted SECONDS WORDS COMMAND...: interrupts COMMAND after so many seconds; on a slow host, where it did not get
+# so far as to say WORDS, after 30.
 interrupted() {
     local first=$1 words=$2
     shift 2

@@ -34,6 +34,7 @@ expect_status 0 fit "$data/oom-halves-batch.trace.zst"
 has out 'The program went on after 1 refused request'
 has out '>=[0-9]* MiB .* not known'
 expect_status 0 why "$data/oom-halves-batch.trace.zst"
+has out 'What to do: Nothing needs to be done if the program may go on as it did. If not: Take a smaller batch'
 has out '^Really full: .* The program survived it, and went on. '
 ! grep -q 'died' out || fail "a program that went on is called dead: $(cat out)"
 
@@ -170,7 +171,7 @@ for name in logits_of_the_test_set module_remembers plots_drawn_later; do
 done
 for name in losses_with_graph evaluation_every_tenth hooks_of_all_layers recurrent_state; do
     expect_status 0 why "$3/tests/dying/recordings/$name.zst"
-    has out 'Keep loss.item() or out.detach(), .* What is detached already goes to the host'
+    has out 'Keep loss.item() or out.detach(), .* If it is detached already, move it to the host'
 done
 expect_status 0 why "$3/tests/dying/recordings/queue_is_never_cut.zst"
 has out 'one tensor that is replaced by a larger one again and again'
