@@ -8,7 +8,7 @@
     "not-in-force|somebody-else|limited|streams|one-tensor|leak|larger-input|full|fragmented|retries|" \
     "cache|recording-ends|card-had-room|full-or-fragmented|host-lent|host-full|shared-memory|budget|" \
     "broken-size|kernel-too-large|index-out-of-range|library-refused|workspace-refused|untold"
-#define PLATFORM_WORDS "unknown|linux|windows|rocm-windows|wsl|rocm|xpu|mps|npu|jetson"
+#define PLATFORM_WORDS "unknown|linux|windows|rocm-windows|wsl|rocm|xpu|mps|npu|jetson|jax|tensorflow"
 #define START_STATE_WORDS "empty|mid-run"
 #define TURN_WORDS "step|half"
 #define WALLS_WORDS "streams|late-uses|both"

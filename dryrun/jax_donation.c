@@ -332,6 +332,15 @@ bool jax_donation_may_gain(const struct jax_donation *d, const struct jax_need *
     return strncmp(d->program, jitted, sizeof jitted - 1) == 0 && now->region_bytes > 0 && (d->arguments == 0 || gains);
 }
 
+/* " donates 0,1 shares 2", " donates nothing". */
+static void take_numbers(struct jax_donation *d, const char *donates)
+{
+    const char *shares = strstr(donates, " shares ");
+    (void)sscanf(donates, " donates %63[0-9,]", d->donated);
+    if (shares != NULL)
+        (void)sscanf(shares, " shares %63[0-9,]", d->shared);
+}
+
 void jax_donation_take_run(struct jax_donation *d, const char *log, bool has_ended)
 {
     static const char said[] = "replay donate: ";
@@ -340,7 +349,7 @@ void jax_donation_take_run(struct jax_donation *d, const char *log, bool has_end
     FILE *f = fopen(log, "r");
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
         if (strncmp(line, said, sizeof said - 1) == 0 && (donates = strstr(line, " donates ")) != NULL)
-            (void)sscanf(donates, " donates %63[0-9,]", d->donated);
+            take_numbers(d, donates);
     if (f != NULL)
         fclose(f);
     if (d->donated[0] == '\0')
@@ -355,13 +364,32 @@ const struct jax_need *jax_donation_need(const struct jax_donation *d)
     return d->trial == DONATION_TRIED ? &d->tried : &d->need;
 }
 
+/* Arguments that no run can donate as the program passes them. */
+static void say_shared(struct words *out, const struct jax_donation *d)
+{
+    if (d->shared[0] != '\0')
+        words_add(out, "%sArgument%s %s of %s %s not donated in a run: it was called with one array in two places, "
+                  "which JAX refuses to donate. Give each a copy of its own first (jax.tree.map(jnp.copy, ...)).",
+                  out->n > 0 ? " " : "", strchr(d->shared, ',') != NULL ? "s" : "", d->shared,
+                  d->program + sizeof jitted - 1, strchr(d->shared, ',') != NULL ? "were" : "was");
+}
+
+/* JAX's words for an array that a later call has in two places, "donate the same buffer twice" among them. */
+static bool is_of_shared(const char *line)
+{
+    return strstr(line, "donate") != NULL && (strstr(line, "twice") != NULL || strstr(line, "same call") != NULL);
+}
+
 /* What the run said, which is more than the replay did. */
 static void say_trial(struct words *out, const struct jax_donation *d, const struct jax_need *now)
 {
     char region[UNITS_TEXT], was[UNITS_TEXT];
     words_add(out, "The program was run once more with jax.jit(%s, donate_argnums=(%s%s)): ",
               d->program + sizeof jitted - 1, d->donated, strchr(d->donated, ',') != NULL ? "" : ",");
-    if (d->trial == DONATION_FAILED)
+    if (d->trial == DONATION_FAILED && is_of_shared(d->failure.line))
+        words_add(out, "a call passed one array in two places, and JAX refuses to donate that. Give each a copy of its "
+                  "own first (jax.tree.map(jnp.copy, ...)).");
+    else if (d->trial == DONATION_FAILED)
         words_add(out, "it ended with \"%s\". If it reads these arguments after the call, they cannot be donated.",
                   d->failure.line);
     else if (d->tried.region_bytes < now->region_bytes)
@@ -404,4 +432,5 @@ void jax_donation_say(struct words *out, const struct jax_donation *d, const str
         say_replayed(out, d, now);
     else
         say_trial(out, d, now);
+    say_shared(out, d);
 }

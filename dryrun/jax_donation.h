@@ -35,6 +35,7 @@ struct jax_donation {
     bool     has_lower_peak;         /* less is live at once then; else a smaller region is an accident of packing */
     enum donation_trial trial;
     char     donated[JAX_DONATED_TEXT];      /* in it: numbers of arguments, "0,1"; "": none was found */
+    char     shared[JAX_DONATED_TEXT];       /* not in it, as each holds an array that is passed twice; "": none */
     struct program_failure failure;  /* DONATION_FAILED */
     struct jax_need tried;           /* DONATION_TRIED: what its requests need */
 };

@@ -282,6 +282,22 @@ enum err trace_open_any(const char *path, const char *from, const struct import_
     return e;
 }
 
+enum err trace_recognise(const char *path, const char *from, const struct import_config *cfg,
+                         const struct importer **importer, struct err_detail *err)
+{
+    const struct import_config wanted = config_of(cfg, from);
+    struct input *in = NULL;
+    bool is_native = false;
+    *importer = NULL;
+    enum err e = open_input(path, &wanted, &in, err);
+    if (e == ERR_OK)
+        e = input_recognise(in, from, &is_native, importer, err);
+    if (e == ERR_OK)
+        input_is_of_use(in);
+    input_close(in);
+    return e;
+}
+
 static enum err import_to_file(const struct importer *from, struct input *in, const struct import_config *cfg,
                                const char *out_path, struct err_detail *err)
 {

@@ -62,6 +62,10 @@ MUST_USE enum err importer_describe(const struct importer *importer, struct inpu
 MUST_USE enum err trace_open_any(const char *path, const char *from, const struct import_config *cfg,
                                  struct trace_reader **out, struct err_detail *err);
 
+/* What a file is: a native trace (*importer NULL), or the importer that reads it. Only its first bytes are read. */
+MUST_USE enum err trace_recognise(const char *path, const char *from, const struct import_config *cfg,
+                                  const struct importer **importer, struct err_detail *err);
+
 /* Opens the state of a file after its last event, as a trace that starts from this state and has no events. The file
  * was opened before (input_open_again). ERR_UNSUPPORTED for a format without final state, ERR_USAGE for a native
  * trace. */

@@ -70,6 +70,7 @@ struct xplane {
     bool     is_compiling;                   /* its thread is one of XLA's compiler */
     struct xla_programs programs;
     uint64_t n_records, n_memory, n_on_host; /* events taken and marks; memory events; those of no card */
+    uint64_t n_of_tensorflow;                /* memory events of a card inside of an operation of TensorFlow's */
     uint64_t capacity[TIMED_DEVICES];        /* most bytes in use and available */
     double   fragmentation[TIMED_DEVICES];   /* the most recorded */
     uint64_t fragmentation_at[TIMED_DEVICES];
@@ -310,6 +311,18 @@ static enum err put_span(struct xplane *x, uint32_t *stack, struct err_detail *e
     return trace_put_stack(x->events.w, frames + skipped, 2 - skipped, stack, err);
 }
 
+/* TensorFlow names its operations in the event, or runs them in spans of its own. JAX has neither; what it runs of
+ * TensorFlow's is on the host, to read data. */
+static bool is_of_tensorflow(const struct xplane *x, const struct memory_stats *s)
+{
+    static const char *const spans[] = { "Eager", "KernelAndDeviceFunc", "ExecutorState" };
+    for (size_t i = 0; i < x->open.n; i++)
+        for (size_t k = 0; k < sizeof spans / sizeof spans[0]; k++)
+            if (strncmp(text_table_at(&x->spans, x->open.at[i].text), spans[k], strlen(spans[k])) == 0)
+                return true;
+    return s->op != NULL;
+}
+
 static enum err put_stack(struct xplane *x, const struct memory_stats *s, struct timed_event *e,
                           struct err_detail *err)
 {
@@ -334,6 +347,7 @@ static enum err put_memory(struct xplane *x, const struct memory_stats *s, struc
         x->n_on_host++;
         return ERR_OK;
     }
+    x->n_of_tensorflow += is_of_tensorflow(x, s);
     e->addr = s->values[MEANING_ADDR];
     e->bytes = s->values[MEANING_BYTES];
     e->requested = s->values[MEANING_REQUESTED] > 0 ? s->values[MEANING_REQUESTED] : e->bytes;
@@ -474,6 +488,11 @@ static enum err read_space(struct xplane *x, int fd, bool is_second, const struc
     return e;
 }
 
+static bool is_tensorflow(const struct xplane *x)
+{
+    return 2 * x->n_of_tensorflow > x->n_memory - x->n_on_host;
+}
+
 /* The programs that take most, each in a line, after what is there; returns the new length. */
 static size_t say_programs(const struct xplane *x, char *out, size_t used, size_t size)
 {
@@ -492,7 +511,8 @@ static size_t say_programs(const struct xplane *x, char *out, size_t used, size_
     return used;
 }
 
-static enum err put_notes(const struct xplane *x, int64_t device, struct err_detail *err)
+static enum err put_notes(const struct xplane *x, int64_t device, const struct import_config *cfg,
+                          struct err_detail *err)
 {
     char notes[2048] = "not recorded: streams, the allocator's regions, and where what was live before the\n"
                        "profile began lies";
@@ -501,6 +521,12 @@ static enum err put_notes(const struct xplane *x, int64_t device, struct err_det
         used += (size_t)snprintf(notes + used, sizeof notes - used, "\nrecorded fragmentation of the free memory: at "
                                  "most %.1f %%, at record %" PRIu64, 100 * x->fragmentation[device],
                                  x->fragmentation_at[device]);
+    if (cfg->capacity_bytes == 0 && x->capacity[device] > 0 && !is_tensorflow(x)) {
+        char limit[UNITS_TEXT];
+        used += (size_t)snprintf(notes + used, sizeof notes - used, "\nthe card's size is not recorded: JAX's "
+                                 "allocator may take %s, which is three\nquarters of a card if no other share was set",
+                                 units_format_bytes(x->capacity[device], limit));
+    }
     used = say_programs(x, notes, used, sizeof notes);
     if (x->n_on_host > 0)
         snprintf(notes + used, sizeof notes - used, "\nmemory events of the host, left out: %" PRIu64, x->n_on_host);
@@ -522,7 +548,16 @@ static enum err put_donatable(const struct xplane *x, struct err_detail *err)
     return used > 0 ? trace_put_meta(x->events.w, TRACE_META_DONATABLE, text, err) : ERR_OK;
 }
 
-/* The card's memory, if it is known; else what the allocator may take of it. */
+/* The card's memory, if it is known; else by what the allocator may take of it. That is three quarters of a card if
+ * nobody gave JAX another share, and all of one for TensorFlow. */
+static uint64_t capacity_of(const struct xplane *x, int64_t device, const struct import_config *cfg)
+{
+    const uint64_t limit = x->capacity[device];
+    if (cfg->capacity_bytes > 0)
+        return cfg->capacity_bytes;
+    return is_tensorflow(x) || limit > UINT64_MAX / 4 ? limit : limit * 4 / 3;
+}
+
 static enum err write_trace(struct xplane *x, const struct import_config *cfg, struct err_detail *err)
 {
     int64_t device = -1;
@@ -533,17 +568,18 @@ static enum err write_trace(struct xplane *x, const struct import_config *cfg, s
                                       : "; JAX and TensorFlow record them on a GPU, with host_tracer_level 2 or more");
     if (e == ERR_OK)
         e = trace_put_meta(x->events.w, "source", importer_xplane.name, err);
+    if (e == ERR_OK)
+        e = trace_put_meta(x->events.w, TRACE_META_PLATFORM, is_tensorflow(x) ? "tensorflow" : "jax", err);
     if (e == ERR_OK && cfg->is_cut)
         e = trace_put_meta(x->events.w, TRACE_META_ENDS, TRACE_CUT, err);
     if (e == ERR_OK)
         e = put_donatable(x, err);
     if (e != ERR_OK)
         return e;
-    trace_writer_info(x->events.w)->capacity_bytes = cfg->capacity_bytes > 0 ? cfg->capacity_bytes
-                                                                                       : x->capacity[device];
+    trace_writer_info(x->events.w)->capacity_bytes = capacity_of(x, device, cfg);
     trace_writer_info(x->events.w)->records = x->n_records;
     e = timed_events_write(&x->events, device, err);
-    return e == ERR_OK ? put_notes(x, device, err) : e;
+    return e == ERR_OK ? put_notes(x, device, cfg, err) : e;
 }
 
 static enum err xplane_import(struct input *in, const struct import_config *cfg, struct trace_writer *w,

@@ -18,19 +18,38 @@
 
 /* "X" after the '=' of a name stands for what is typed there; it replaces the X of "=X" in the spec. */
 static const struct policy_preset spec_presets[] = {
-    {"best-fit", "pytorch", "best fit with splitting: PyTorch's caching allocator with no option set"},
+    {"best-fit", "pytorch", "best fit with splitting: PyTorch's caching allocator with no option set", NULL},
     {"pow2", "pytorch:pow2",
      "every request rounded up to the next power of two, then best fit; no PyTorch setting does this (its "
-     "roundup_power2_divisions:1 means plain rounding to 512 bytes)"},
+     "roundup_power2_divisions:1 means plain rounding to 512 bytes)", NULL},
     {"pow2=X", "pytorch:roundup=X",
-     "X steps between powers of two, then best fit (PyTorch's roundup_power2_divisions:X)"},
+     "X steps between powers of two, then best fit (PyTorch's roundup_power2_divisions:X)", NULL},
     {"gc=X", "pytorch:gc=X,limit-device",
      "best fit; blocks unused for long are given back above that share of the limit (PyTorch's "
      "garbage_collection_threshold:X). The limit is the device's capacity: in PyTorch the option does nothing without "
-     "a memory fraction"},
+     "a memory fraction", NULL},
     {"xpu", "pytorch",
      "as described: PyTorch's allocator for Intel GPUs, which has the sizes, pools and search of the one for CUDA and "
-     "none of its settings (c10/xpu/XPUCachingAllocator.cpp); not compared with a card"},
+     "none of its settings (c10/xpu/XPUCachingAllocator.cpp); not compared with a card", NULL},
+    {"jax", "tf-bfc:growth=off,gc=off,fraction=0.75",
+     "JAX as it comes: three quarters of the card at its start, and no more (docs/gpu_memory_allocation.rst)", ""},
+    {"jax-fraction=X", "tf-bfc:growth=off,gc=off,fraction=X",
+     "JAX with XLA_CLIENT_MEM_FRACTION=X (XLA_PYTHON_CLIENT_MEM_FRACTION in older releases)",
+     "XLA_CLIENT_MEM_FRACTION=X"},
+    {"jax-grow", "tf-bfc:gc=off,fraction=0.75",
+     "JAX with XLA_PYTHON_CLIENT_PREALLOCATE=false: as it needs it, up to three quarters of the card",
+     "XLA_PYTHON_CLIENT_PREALLOCATE=false"},
+    {"jax-async", "cuda-async",
+     "JAX with XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async and no preallocation: the driver's pool",
+     "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async XLA_PYTHON_CLIENT_PREALLOCATE=false"},
+    {"jax-platform", "none",
+     "JAX with XLA_PYTHON_CLIENT_ALLOCATOR=platform: the driver is asked each time, which is slow",
+     "XLA_PYTHON_CLIENT_ALLOCATOR=platform"},
+    {"tf", "tf-bfc:growth=off", "TensorFlow as it comes: all that the card has free, at its start", ""},
+    {"tf-grow", "tf-bfc", "TensorFlow with TF_FORCE_GPU_ALLOW_GROWTH=true: as it needs it",
+     "TF_FORCE_GPU_ALLOW_GROWTH=true"},
+    {"tf-async", "cuda-async", "TensorFlow with TF_GPU_ALLOCATOR=cuda_malloc_async: the driver's pool",
+     "TF_GPU_ALLOCATOR=cuda_malloc_async"},
 };
 
 enum { N_SPEC_PRESETS = sizeof spec_presets / sizeof spec_presets[0] };
@@ -279,6 +298,25 @@ static const struct policy_preset *spec_find_preset(struct span head, struct spa
     return NULL;
 }
 
+const struct policy_preset *policy_preset_of(const char *typed)
+{
+    struct span argument;
+    return spec_find_preset((struct span){typed, strcspn(typed, ":")}, &argument);
+}
+
+const char *policy_variables(const char *typed, char out[static POLICY_VARIABLES])
+{
+    struct span argument;
+    const struct policy_preset *preset = spec_find_preset((struct span){typed, strcspn(typed, ":")}, &argument);
+    const char *variables = preset != NULL && preset->variables != NULL ? preset->variables : "";
+    const char *x = argument.n > 0 ? strstr(variables, "=X") : NULL;
+    if (x == NULL)
+        snprintf(out, POLICY_VARIABLES, "%s", variables);
+    else
+        snprintf(out, POLICY_VARIABLES, "%.*s%.*s", (int)(x + 1 - variables), variables, (int)argument.n, argument.at);
+    return out;
+}
+
 static bool spec_is_plugin(struct span head)
 {
     return memchr(head.at, '/', head.n) != NULL || (head.n > 3 && memcmp(head.at + head.n - 3, ".so", 3) == 0);
@@ -301,6 +339,15 @@ static bool spec_is_settings(struct span typed)
 {
     const bool is_bare = strpbrk(typed.at, ":,=") == NULL;
     return spec_is_settings_word(typed) && !(is_bare && spec_nearest_policy(typed).distance <= 2);
+}
+
+bool policy_text_is_pytorch(const char *text)
+{
+    const struct span typed = {text, strlen(text)};
+    const struct policy_preset *preset = policy_preset_of(text);
+    const char *spec = preset != NULL ? preset->spec : text;
+    const struct span name = {spec, strcspn(spec, ":")};
+    return span_is(name, spec_settings_policy) || (preset == NULL && spec_is_settings(typed));
 }
 
 /* Allocates the spec's texts: `n` bytes of expanded, followed by room for the values that are copied out of it. */

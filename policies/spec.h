@@ -16,10 +16,20 @@ struct policy_preset {
     const char *name;             /* "gc=X": X stands for what is typed there */
     const char *spec;             /* "pytorch:gc=X,limit-device" */
     const char *summary;          /* one line, ending in its source */
+    const char *variables;        /* what makes a program's own library so, for a shell: "A=1 B=x"; "": it comes so;
+                                   * NULL: nothing that a shell sets */
 };
 
 /* The i-th preset; NULL after the last. */
 const struct policy_preset *policy_preset_at(size_t i);
+
+/* The preset that a typed policy begins with; NULL: none. */
+const struct policy_preset *policy_preset_of(const char *typed);
+
+/* The variables that make a library so, with what was typed for X: "XLA_CLIENT_MEM_FRACTION=0.9". "" if it comes so,
+ * and for a policy that no variable makes. */
+enum { POLICY_VARIABLES = 128 };
+const char *policy_variables(const char *typed, char out[static POLICY_VARIABLES]);
 
 /* A parsed spec: all that a policy needs apart from the trace and the device. */
 struct policy_spec {
@@ -63,14 +73,18 @@ bool policy_spec_has_plugin(const struct policy_spec *spec);
 bool policy_spec_agrees(const struct policy_spec *a, const struct policy_spec *b);
 
 /* How many settings a spec changes; 0 if it leaves all at their defaults, written out or not. For a plugin: the number
- * of options typed. */
+ * of options typed. For a preset that variables make: the number of these, and of options typed after it. */
 unsigned policy_spec_changes(const struct policy_spec *spec);
 
-/* Whether a spec is PyTorch's allocator with no setting changed, however it was spelled. */
+/* Whether a spec is PyTorch's allocator with no setting changed, however it was spelled, or another library's as it
+ * comes (`jax`). */
 bool policy_spec_is_default(const struct policy_spec *spec);
 
 /* The same for a text; false for one that cannot be read. */
 bool policy_text_is_default(const char *text);
+
+/* Whether a text names PyTorch's allocator, under any setting. It is not parsed for this. */
+bool policy_text_is_pytorch(const char *text);
 
 /* policy_spec_changes for a text. For a plugin, which is not loaded for this, and for a text that cannot be read: the
  * number of options typed. UINT_MAX without memory. */

@@ -58,11 +58,29 @@ static unsigned option_changes(const struct policy_option *o, const struct optio
     return o->kind != OPTION_SWITCH || v->number != 0;
 }
 
+/* The preset of a spec, if variables make it; else NULL. */
+static const struct policy_preset *made_by_variables(const struct policy_spec *spec)
+{
+    const struct policy_preset *preset = policy_preset_of(spec->typed);
+    return preset != NULL && preset->variables != NULL ? preset : NULL;
+}
+
+static unsigned count_variables(const char *variables)
+{
+    unsigned n = variables[0] != '\0';
+    for (; *variables != '\0'; variables++)
+        n += *variables == ' ';
+    return n;
+}
+
 unsigned policy_spec_changes(const struct policy_spec *spec)
 {
+    const struct policy_preset *preset = made_by_variables(spec);
     unsigned n = 0;
     if (spec->plugin != NULL)
         return typed_settings(spec->typed);
+    if (preset != NULL)
+        return count_variables(preset->variables) + typed_settings(spec->typed);
     for (size_t i = 0; i < spec->n_options; i++)
         n += option_changes(&spec->ops->options[i], &spec->values[i]);
     return n;
@@ -70,7 +88,8 @@ unsigned policy_spec_changes(const struct policy_spec *spec)
 
 bool policy_spec_is_default(const struct policy_spec *spec)
 {
-    return policy_spec_changes(spec) == 0 && strcmp(spec->ops->name, "pytorch") == 0;
+    return policy_spec_changes(spec) == 0 &&
+           (strcmp(spec->ops->name, "pytorch") == 0 || made_by_variables(spec) != NULL);
 }
 
 bool policy_text_is_default(const char *text)

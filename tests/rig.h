@@ -41,6 +41,7 @@ static const char *const rig_more_specs[] = {
     "ort:extend=next-power-of-two",
     "tf-bfc:gc=off,coalesce-regions",
     "tf-bfc:frag-fraction=0.01,limit=4TiB",
+    "tf-bfc:growth=off,gc=off,limit=4TiB",
     "mxnet:type=round",
     "mxnet:type=unpooled",
     "paddle:small-pool=1MiB,small-chunk=10MiB,large-chunk=128MiB,free-idle",
@@ -93,8 +94,8 @@ static inline bool rig_spec_at(size_t n, char spec[RIG_SPEC_MAX])
             snprintf(spec, RIG_SPEC_MAX, "%s", policy_at(i)->name);
             return true;
         }
-    for (size_t i = 0; policy_preset_at(i) != NULL; i++)
-        if (n-- == 0) {
+    for (size_t i = 0; policy_preset_at(i) != NULL; i++)    /* those of variables are tf-bfc, cuda-async and none */
+        if (policy_preset_at(i)->variables == NULL && n-- == 0) {
             const char *name = policy_preset_at(i)->name;
             const size_t n_name = strcspn(name, "=");
             const char *value = strncmp(name, "gc", n_name) == 0 ? "0.8" : "4";

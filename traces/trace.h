@@ -115,7 +115,8 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *   "max_split_size", "garbage_collection_threshold", "expandable_segments", "roundup_power2_divisions"
  *                                  its settings one by one
  *   TRACE_META_PLATFORM            "windows" (replay/recording/platforms.def), where the recording was made, if
- *                                  its call stacks tell that it is not plain Linux
+ *                                  its call stacks tell that it is not plain Linux; "jax", "tensorflow": whose
+ *                                  allocator it is of
  *   TRACE_META_CAPABILITY          "8.6", the compute capability of the (simulated) card that kernels were chosen for
  *   TRACE_META_LIMIT               TRACE_LIMIT_TEXT: a limit that refused requests although the card had room
  *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;

@@ -3,7 +3,8 @@
 
 At its first call a function is asked, by shapes alone, which of its positional arguments have in every large array the
 shape and the type of a result. These are donated besides what the program donates itself. A program that reads one of
-them after the call then ends in JAX's own error, which is an answer too.
+them after the call then ends in JAX's own error, which is an answer too. An array that is passed in two places of a
+call cannot be donated: arguments that hold one are left as they are, and said.
 """
 import collections
 import functools
@@ -38,6 +39,14 @@ def arguments_to_donate(tree_leaves, arguments, results, static=()):
     return tuple(found)
 
 
+def shared_arguments(tree_leaves, arguments, others=()):
+    """Numbers of arguments that hold a large array which stands in another place of the call, too."""
+    places = collections.Counter(id(leaf) for tree in [*arguments, *others] for leaf in tree_leaves(tree)
+                                 if _shapes(tree_leaves, leaf))
+    return tuple(number for number, argument in enumerate(arguments)
+                 if any(places[id(leaf)] > 1 for leaf in tree_leaves(argument)))
+
+
 def _numbers(value):
     return () if value is None else (value,) if isinstance(value, int) else tuple(value)
 
@@ -53,11 +62,15 @@ class _Donating:
     def _choose(self, args, kwargs):
         if self._donating is None:
             mine = _numbers(self._options.get("donate_argnums"))
-            found = arguments_to_donate(self._jax.tree_util.tree_leaves, args, self._plain.eval_shape(*args, **kwargs),
-                                        _numbers(self._options.get("static_argnums")) + mine)
+            leaves, results = self._jax.tree_util.tree_leaves, self._plain.eval_shape(*args, **kwargs)
+            left_out = _numbers(self._options.get("static_argnums")) + mine
+            shared = shared_arguments(leaves, args, kwargs.values())
+            found = arguments_to_donate(leaves, args, results, left_out + shared)
+            refused = sorted(set(arguments_to_donate(leaves, args, results, left_out)) & set(shared))
             options = dict(self._options, donate_argnums=tuple(sorted(set(mine + found))))
             self._donating = self._jit(self._function, **options)
-            print("replay donate: %s donates %s" % (self._function.__name__, ",".join(map(str, found)) or "nothing"),
+            print("replay donate: %s donates %s%s" % (self._function.__name__, ",".join(map(str, found)) or "nothing",
+                                                      " shares %s" % ",".join(map(str, refused)) if refused else ""),
                   file=sys.stderr)
         return self._donating
 

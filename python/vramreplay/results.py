@@ -8,7 +8,8 @@ from typing import Any, Dict, List, Literal, Optional, Union
 
 from vramreplay.result import Result
 
-InfoPlatform = Literal["unknown", "linux", "windows", "rocm-windows", "wsl", "rocm", "xpu", "mps", "npu", "jetson"]
+InfoPlatform = Literal["unknown", "linux", "windows", "rocm-windows", "wsl", "rocm", "xpu", "mps", "npu", "jetson",
+                       "jax", "tensorflow"]
 CoverageBegins = Literal["empty", "mid-run", "cut"]
 CoverageEnds = Literal["open", "exit", "refused", "cut"]
 InfoStartState = Literal["empty", "mid-run"]
@@ -897,6 +898,25 @@ class WhyStalls(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class OwnSetting(Result):
+    """An item of `own_settings` of Why: of requests to JAX's or TensorFlow's allocator."""
+    #: as after --policy
+    policy: str
+    #: what a shell sets for it, NAME=value with a space between several; empty: the library as it comes
+    variables: str
+    #: no request is refused on the card
+    runs: bool
+    #: of the card, at its peak; null: refused
+    card_peak_bytes: Optional[int]
+    #: the smallest card on which no request is refused; null: none was found
+    smallest_card_bytes: Optional[int]
+    #: calls that reached the driver there
+    device_calls: int
+    #: their modelled time
+    device_time_ns: int
+
+
+@dataclass(frozen=True, repr=False)
 class Cure(Result):
     """`serves_refused` of Why: a setting that serves the refused request, and what was recorded after it."""
     #: of PYTORCH_CUDA_ALLOC_CONF; empty: it is not set
@@ -1160,6 +1180,11 @@ class Why(Result):
     #: nothing was refused, but again and again requests were served only after cached memory had been given
     #: back; null: none, or too few to matter
     stalls: Optional[WhyStalls] = None
+    #: of requests to JAX's or TensorFlow's allocator: what their own settings do; the first is the library as
+    #: it comes
+    own_settings: Optional[List[OwnSetting]] = None
+    #: as recommended in replay-tune-own/1: a place in own_settings
+    own_recommended: Optional[int] = None
     #: a setting that tune recommends, with whole steps on record; null: none
     recommended: Optional[Cure] = None
     #: a setting that serves the refused request, and what was recorded after it; whether it gets the program
@@ -1259,6 +1284,9 @@ class FitPolicy(Result):
     """An item of `fits` of Fit: one object per policy, in the order given."""
     #: as it was typed
     policy: str
+    #: what a shell sets so that JAX or TensorFlow does so, NAME=value with a space between several; empty:
+    #: nothing, or it is no setting of theirs
+    variables: str
     #: the smallest card on which no request is refused, of those tried, and on no larger one either; null: none
     #: was found
     smallest_card_bytes: Optional[int]
@@ -2130,6 +2158,9 @@ class JaxMemoryDonation(Result):
     run: bool
     #: donate_argnums of that run, "0,1"; null: it was not run
     argnums: Optional[str]
+    #: arguments that were not donated in a run, because each holds an array that the call has in two places;
+    #: null: none
+    shared: Optional[str]
     #: in which that run ended, most likely because an argument is read after the call; the lever's figures are
     #: then the replay's; null: none
     error: Optional[str]

@@ -5,4 +5,5 @@ from typing import Literal
 GivenBack = Literal["auto", "program", "allocator"]
 OnOom = Literal["stop", "skip"]
 Start = Literal["fresh", "faithful"]
-System = Literal["unknown", "linux", "windows", "rocm-windows", "wsl", "rocm", "xpu", "mps", "npu", "jetson"]
+System = Literal["unknown", "linux", "windows", "rocm-windows", "wsl", "rocm", "xpu", "mps", "npu", "jetson", "jax",
+                 "tensorflow"]

@@ -85,18 +85,28 @@ static enum err search_bisect(struct fit_search *s, struct err_detail *err)
     return ERR_OK;
 }
 
+/* What it reserves on a card without an end; 0 for a policy that takes a share of the card at its start, which has none
+ * there. */
+static enum err reserved_unlimited(struct fit_search *s, uint64_t *bytes, struct err_detail *err)
+{
+    struct trial unlimited = { .spec = s->spec, .device = s->device->config };
+    unlimited.device.total_bytes = DEVICE_UNLIMITED;
+    const enum err e = trials_run(s->trace, s->device->ops, &unlimited, 1, s->cfg, err);
+    *bytes = e == ERR_OK ? unlimited.peak_reserved_bytes : 0;
+    return e == ERR_USAGE ? ERR_OK : e;              /* whatever else is wrong is so on each card */
+}
+
 /* Finds a size on which it runs: what it reserves on an unlimited card, or more if that is not enough, as for a policy
  * whose limit is a share of the card. *found is false if even the largest size tried fails. */
 static enum err search_upper(struct fit_search *s, uint64_t taken, bool *found, struct err_detail *err)
 {
     uint64_t sizes[FIT_DOUBLINGS];
     struct trial trials[FIT_DOUBLINGS];
-    struct trial unlimited = { .spec = s->spec, .device = s->device->config };
-    unlimited.device.total_bytes = DEVICE_UNLIMITED;
-    enum err e = trials_run(s->trace, s->device->ops, &unlimited, 1, s->cfg, err);
+    uint64_t reserved;
+    enum err e = reserved_unlimited(s, &reserved, err);
     if (e != ERR_OK)
         return e;
-    const uint64_t needed = add_capped(unlimited.peak_reserved_bytes, taken);
+    const uint64_t needed = add_capped(reserved, taken);
     const uint64_t least = round_up(needed, FIT_GRANULE_BYTES) / FIT_GRANULE_BYTES;
     for (size_t i = 0; i < FIT_DOUBLINGS; i++)
         sizes[i] = (least > s->low ? least : s->low + 1) << i;

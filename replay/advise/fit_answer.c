@@ -2,15 +2,24 @@
 /* For each policy the smallest card; then all on one card, where they compare. fit_text.c tells it. */
 #include "replay/advise/fit_answer.h"
 
+#include "replay/recording/recorded_platform.h"
 #include "replay/recording/recorded_release.h"
 #include "replay/recording/recorded_settings.h"
 
 #include <stdlib.h>
 
+/* Of a recording of XLA's requests all that people choose from; nothing tells what was chosen. */
+static void choose_own(struct fit_request *asked, const struct trace_reader *trace)
+{
+    if (asked->n_policies == 0 && recorded_from_xla(trace))
+        asked->policies = platform_policies(recorded_platform(trace), &asked->n_policies);
+}
+
 /* The policies that were typed, or else the recorded settings. */
 static enum err parse_policies(struct fit_answer *s, struct err_detail *err)
 {
     const struct fit_request *asked = &s->asked;
+    choose_own(&s->asked, s->trace);
     const size_t n = asked->n_policies > 0 ? asked->n_policies : 1;
     s->specs = calloc(n, sizeof *s->specs);
     s->fits = calloc(n, sizeof *s->fits);

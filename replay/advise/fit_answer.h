@@ -7,12 +7,14 @@
 #include "replay/advise/fit.h"
 #include "replay/plan/bounds.h"
 #include "replay/recording/coverage.h"
+#include "replay/recording/recorded_platform.h"
 #include "report/rows/winner.h"
 
 #include <stdio.h>
 
 struct fit_request {
-    const char *const *policies;                 /* as typed; none: the recorded settings */
+    const char *const *policies;                 /* as typed; none: the recorded settings, or all of
+                                                  * platform_policies for requests to XLA's allocator */
     size_t             n_policies;
     const char        *device;                   /* as after --device; NULL: none was named */
     enum platform      system;                   /* PLATFORM_UNKNOWN: not named */
@@ -48,6 +50,9 @@ struct device_config fit_deciding_card(const struct fit_answer *s, const char **
 
 /* `columns`: of the table; TERMINAL_ANY: as many as it needs. terminal_table_print's errors; ERR_HOST_NOMEM. */
 MUST_USE enum err fit_answer_print(FILE *out, const struct fit_answer *s, size_t columns);
+
+/* What follows its first sentence: the table and the remarks. */
+MUST_USE enum err fit_answer_print_tried(FILE *out, const struct fit_answer *s, size_t columns);
 
 /* The same as "replay-fit/1" (report/SCHEMA.md); `path`: of the recording, as typed. The stream keeps its own error. */
 void fit_answer_write_json(FILE *out, const struct fit_answer *s, const char *path);

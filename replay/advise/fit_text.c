@@ -231,12 +231,31 @@ static void print_sizes(FILE *out, const struct fit_answer *s)
     words_print_screen(out, &w);
 }
 
+/* How a program is told to do as a policy does, if a shell tells it. */
+static void print_variables(FILE *out, const struct fit_answer *s)
+{
+    char variables[POLICY_VARIABLES];
+    for (size_t i = 0; i < s->n; i++) {
+        struct words w = { .n = 0 };
+        if (policy_variables(s->specs[i].typed, variables)[0] == '\0')
+            continue;
+        words_add(&w, "%s: %s", s->specs[i].typed, variables);
+        words_print(out, &w, 0, 2);
+    }
+}
+
 enum err fit_answer_print(FILE *out, const struct fit_answer *s, size_t columns)
 {
     coverage_print(out, &s->coverage);
     fresh_start_print(out, s->trace);
     print_best(out, s);
+    return fit_answer_print_tried(out, s, columns);
+}
+
+enum err fit_answer_print_tried(FILE *out, const struct fit_answer *s, size_t columns)
+{
     const enum err e = print_table(out, s, columns);
+    print_variables(out, s);
     print_sizes(out, s);
     fprintf(out, "\n");
     print_filled(out, s);
@@ -271,6 +290,7 @@ static struct shown_context context_of(const struct fit_answer *s, const struct 
 
 void fit_answer_write_json(FILE *out, const struct fit_answer *s, const char *path)
 {
+    char variables[POLICY_VARIABLES];
 #define ANSWER_TABLE "answers/fit.def"
 #include "answers/as_json.def"
 }

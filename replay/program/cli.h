@@ -57,10 +57,8 @@ bool subcommand_wants_linux(const char *name);
 /* Runs a command with its words, which end in NULL as those of main() do. */
 enum exit_status subcommand_run(const struct subcommand *c, int argc, char **argv);
 
-/* Run by replay, sweep and report if no --policy is given: PyTorch's default, and settings that everybody can set. */
-enum { N_DEFAULT_POLICIES = 4 };
-#define DEFAULT_POLICIES "best-fit, expandable_segments:True, max_split_size_mb:128 and roundup_power2_divisions:4"
-extern const char *const default_policies[N_DEFAULT_POLICIES];
+/* Run by replay, sweep and report if no --policy is given (platform_policies). */
+#define DEFAULT_POLICIES PLATFORM_TORCH_POLICIES
 
 /* What people come for, in the order of --help and of the manual page: JOB(question, command, what it takes) */
 #ifdef __wasm__                      /* no other programs are run */

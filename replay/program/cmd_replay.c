@@ -9,6 +9,7 @@
 #include "replay/program/what_if_options.h"
 #include "replay/results/device_runs.h"
 #include "replay/results/result.h"
+#include "replay/recording/recorded_platform.h"
 #include "replay/recording/recorded_release.h"
 #include "replay/recording/recorded_settings.h"
 #include "report/rows/sample_series.h"
@@ -21,10 +22,6 @@
 
 enum { SAMPLES_BY_DEFAULT = 1000 };
 enum { TO_CSV, TO_SAMPLES, TO_PERFETTO };    /* the outputs beside JSON */
-
-const char *const default_policies[N_DEFAULT_POLICIES] = {
-    "best-fit", "expandable_segments:True", "max_split_size_mb:128", "roundup_power2_divisions:4",
-};
 
 enum { ALL_HEADLINES = 4 * HEADLINE_TEXT, LABEL_TEXT = 200 };
 
@@ -74,11 +71,9 @@ static void replay_close(void *session)
     free(s->specs);
 }
 
-static enum err session_parse_policies(struct session *s, struct err_detail *err)
+static enum err session_parse_policies(struct session *s, const char *const *typed, size_t n, struct err_detail *err)
 {
-    const struct options *o = s->options;
-    const char *const *typed = o->n_policies > 0 ? o->policies : default_policies;
-    s->n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES;
+    s->n_policies = n;
     s->specs = calloc(s->n_policies + 1, sizeof *s->specs);      /* one more for the recorded settings */
     if (s->specs == NULL)
         return err_no_memory(err);
@@ -90,12 +85,10 @@ static enum err session_parse_policies(struct session *s, struct err_detail *err
     return ERR_OK;
 }
 
-/* Without --policy, the settings that the program had come first, unless they are the defaults. */
+/* The settings that the program had come first, unless they are the defaults. */
 static enum err session_add_recorded(struct session *s, struct err_detail *err)
 {
     struct policy_spec recorded;
-    if (s->options->n_policies > 0)
-        return ERR_OK;
     struct err_detail reason;
     const enum err e = recorded_policy(s->trace, &recorded, &reason);
     if (e == ERR_HOST_NOMEM)
@@ -112,6 +105,17 @@ static enum err session_add_recorded(struct session *s, struct err_detail *err)
     s->n_policies++;
     s->n_parsed++;
     return ERR_OK;
+}
+
+/* Without --policy: what was recorded, and what everybody can choose where it was recorded. */
+static enum err session_take_defaults(struct session *s, struct err_detail *err)
+{
+    size_t n;
+    if (s->options->n_policies > 0)
+        return ERR_OK;
+    const char *const *policies = platform_policies(recorded_platform(s->trace), &n);
+    const enum err e = session_parse_policies(s, policies, n, err);
+    return e == ERR_OK ? session_add_recorded(s, err) : e;
 }
 
 static enum err session_make_room(struct session *s, struct err_detail *err)
@@ -376,7 +380,7 @@ static enum err replay_prepare(void *session, const struct options **o, struct e
     s->options = *o;
     if ((*o)->perfetto != NULL && (*o)->audit)
         return err_set(err, ERR_USAGE, 0, "--perfetto and --audit exclude each other: both listen to the device");
-    return session_parse_policies(s, err);
+    return (*o)->n_policies > 0 ? session_parse_policies(s, (*o)->policies, (*o)->n_policies, err) : ERR_OK;
 }
 
 static enum err replay_read(void *session, const struct options *o, struct err_detail *err)
@@ -384,7 +388,7 @@ static enum err replay_read(void *session, const struct options *o, struct err_d
     struct session *s = session;
     enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK)
-        e = session_add_recorded(s, err);
+        e = session_take_defaults(s, err);
     if (e == ERR_OK)
         e = session_make_room(s, err);
     if (e == ERR_OK)
@@ -420,6 +424,9 @@ const struct subcommand cmd_replay = {
             "journal of replay record, or '-'. A folder holds the ranks of one job, as replay run-sim -o FOLDER/run "
             "writes them: each is replayed as recorded, and the worst, the spread and the lines that make the "
             "difference are shown.\n"
+            "\n"
+            "Of requests to JAX's allocator the default policies are JAX's own choices: " PLATFORM_JAX_POLICIES
+            "; of TensorFlow's likewise.\n"
             "\n"
             "With several --device each policy runs on each card, and the calls are compared one by one:\n"
             "  replay FILE --policy gc=0.8 --device sim --device cuda:0\n"

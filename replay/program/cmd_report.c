@@ -47,15 +47,15 @@ static enum err add_source(struct report_session *s, const char *path, struct er
 /* A page about one recording shows what the person ran beside what everybody can set. */
 static enum err add_default_policies(struct report_session *s, struct err_detail *err)
 {
-    const char *policies[N_DEFAULT_POLICIES + 1];
-    memcpy(policies, default_policies, sizeof default_policies);
+    size_t n_known;
+    const char *const *known = platform_policies(PLATFORM_LINUX, &n_known);
     char *recorded = NULL;
     enum err e = s->options->html == NULL || s->n_traces != 1 ? ERR_OK
-        : report_recorded_setting(s->traces[0], s->options, default_policies, N_DEFAULT_POLICIES, &recorded);
+        : report_recorded_setting(s->traces[0], s->options, known, n_known, &recorded);
     if (e != ERR_OK)
         return err_no_memory(err);
-    policies[N_DEFAULT_POLICIES] = recorded;
-    e = page_runs_add_traces(&s->runs, s->traces, s->n_traces, policies, N_DEFAULT_POLICIES + (recorded != NULL), err);
+    e = page_runs_add_traces(&s->runs, s->traces, s->n_traces, (const char *const[]){ recorded }, recorded != NULL,
+                             err);
     free(recorded);
     return e;
 }

@@ -78,8 +78,7 @@ static enum err request_of(const struct options *o, struct sweep_request *out, s
 {
     *out = (struct sweep_request){
         .inputs = o->inputs, .n_inputs = o->n_inputs,
-        .policies = o->n_policies > 0 ? o->policies : default_policies,
-        .n_policies = o->n_policies > 0 ? o->n_policies : N_DEFAULT_POLICIES,
+        .policies = o->policies, .n_policies = o->n_policies,
         .has_default_policies = o->n_policies == 0,
         .devices = o->devices, .n_devices = o->n_devices, .from = o->from, .import = o->import, .on_oom = o->on_oom,
         .start = o->start, .threads = o->threads, .shard = o->shard, .n_shards = o->n_shards,

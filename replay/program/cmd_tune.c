@@ -4,6 +4,7 @@
 #include "replay/program/tune_host.h"
 
 #include "base/terminal.h"
+#include "replay/advise/own_settings.h"
 #include "replay/advise/tune_answer.h"
 #include "replay/recording/recorded_settings.h"
 #include "report/text/text.h"
@@ -14,6 +15,8 @@ struct tune_session {
     struct trace_reader  *trace;
     struct device_choice  device;
     struct tune           tune;
+    bool                  is_of_xla; /* then `own` is the answer, not `tune` */
+    struct own_settings   own;
 };
 
 struct shown_stage {
@@ -44,18 +47,29 @@ static enum err session_run(struct tune_session *s, struct err_detail *err)
     return e;
 }
 
+static enum err own_run(struct tune_session *s, struct err_detail *err)
+{
+    struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
+    const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
+                                       .progress_arg = &progress };
+    s->is_of_xla = true;
+    const enum err e = own_settings_find(s->trace, &s->device, s->options->price, &cfg, &s->own, err);
+    progress_clear(&progress);
+    return e;
+}
+
 static enum err tune_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct tune_session *s = session;
     s->options = o;
     enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
-    if (e == ERR_OK && recorded_from_xla(s->trace))
-        e = err_at(err, ERR_UNSUPPORTED, 0, o->inputs[0], RECORDED_XLA_WORDS);
     if (e == ERR_OK)
         e = device_choose_for_advice(o->device, s->trace, &s->device, err);
     if (o->system != PLATFORM_UNKNOWN)
         s->device.platform = o->system;
-    return e == ERR_OK ? session_run(s, err) : e;
+    if (e != ERR_OK)
+        return e;
+    return recorded_from_xla(s->trace) ? own_run(s, err) : session_run(s, err);
 }
 
 static struct tune_answer answer_of(const struct tune_session *s)
@@ -70,15 +84,20 @@ static struct tune_answer answer_of(const struct tune_session *s)
 static enum err tune_print(const void *session, struct err_detail *err)
 {
     (void)err;
+    const struct tune_session *s = session;
     const struct tune_answer answer = answer_of(session);
-    return tune_answer_print(stdout, &answer);
+    return s->is_of_xla ? own_settings_print(stdout, &s->own, answer.columns) : tune_answer_print(stdout, &answer);
 }
 
 static enum err tune_write_json(const void *session, FILE *out, struct err_detail *err)
 {
     (void)err;
+    const struct tune_session *s = session;
     const struct tune_answer answer = answer_of(session);
-    tune_answer_write_json(out, &answer);
+    if (s->is_of_xla)
+        own_settings_write_json(out, &s->own, answer.path);
+    else
+        tune_answer_write_json(out, &answer);
     return ERR_OK;
 }
 
@@ -86,6 +105,7 @@ static void tune_end(void *session)
 {
     struct tune_session *s = session;
     tune_close(&s->tune);
+    own_settings_close(&s->own);
     trace_close(s->trace);
 }
 
@@ -116,7 +136,10 @@ const struct subcommand cmd_tune = {
             "the one with the fewest options. If the copies keep an option alone, or a part of what is recommended, "
             "from winning by the rule, the text names it with the reason. If the recorded setting runs out of memory, "
             "tune also recommends, with a caution, a setting that only saves the recording. A trace that was recorded "
-            "in mid-run starts with its live requests placed anew.\n",
+            "in mid-run starts with its live requests placed anew.\n"
+            "\n"
+            "Of requests to JAX's or TensorFlow's allocator tune tries what their own variables can set, and advises "
+            "the first that runs, if the library as it comes does not.\n",
     .status_note = "The status is 0 also if nothing helps.",
     .flags = tune_flags,
     .n_inputs_min = 1,

@@ -109,22 +109,24 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
                           const struct replay_config *cfg, struct page_answer *out, struct err_detail *err)
 {
     const bool is_least = coverage_is_lower_bound(&y->coverage);
+    const struct policy_spec *spec = y->is_of_xla ? &y->own.fit.specs[0] : &y->tune.baseline.spec;
     char size[TEXT_NUMBER], other[TEXT_NUMBER];
     struct fit fit;
     struct words w = { .n = 0 };
     struct replay_config caught = *cfg;
     caught.caught_before = y->coverage.caught_before;
-    const enum err e = fit_find(trace, &y->tune.baseline.spec, device, y->tune.bounds.live_bytes, &caught, &fit, err);
+    const enum err e = fit_find(trace, spec, device, y->tune.bounds.live_bytes, &caught, &fit, err);
     if (e != ERR_OK || fit.smallest_bytes == 0)
         return e;
-    words_add(&w, "The smallest card for it as recorded has %s%s", is_least ? "at least " : "",
+    words_add(&w, "The smallest card for it as %s has %s%s", y->is_of_xla ? "the library comes" : "recorded",
+              is_least ? "at least " : "",
               text_card(fit.smallest_bytes, size));
     if (device->config.context_bytes > 0)
         words_add(&w, ", %s of it for the CUDA context and libraries", text_mib(device->config.context_bytes, other));
     if (fit.card != NULL && !is_least)
         words_add(&w, "; of cards with a name, %s", fit.card->name);
     words_add(&w, ".");
-    if (fit.smallest_bytes < y->reserved && !y->has_refusal)
+    if (fit.smallest_bytes < y->reserved && !y->has_refusal && !y->is_of_xla)
         words_add(&w, " That is less than PyTorch reserves without need: on it, cached memory is given back before a "
                       "request is refused.");
     if (!fit.is_monotone)
@@ -150,6 +152,8 @@ static enum err take_figures(const struct why *y, struct page_answer *out)
         e = put_figure(out, y->has_refusal ? "live then" : "live at most", text_mib(y->live, size));
     if (e != ERR_OK)
         return e;
+    if (y->is_of_xla)
+        return ERR_OK;
     if (!y->has_refusal)
         return put_figure(out, "reserved at most", text_mib(y->reserved, size));
     if (y->verdict == VERDICT_FRAGMENTED)
@@ -274,6 +278,8 @@ static enum err take_rows(const struct why *y, const struct verdict *v, struct p
     out->is_uncured = y->has_refusal && y->cure == CURE_NONE;
     out->recorded_reserved_bytes = y->recorded_reserved;
     out->as_it_ran = out->recommended = VERDICT_NONE;
+    if (y->is_of_xla)                            /* which setting it ran under is not recorded */
+        return own_settings_advise(&y->own) ? find_row(v, &y->own.fit.specs[y->own.chosen], &out->recommended) : e;
     if (e != ERR_OK || row == VERDICT_NONE)
         return e;
     const uint64_t replayed = (uint64_t)run_table_number(v->table, row, "peak_reserved_bytes");

@@ -57,6 +57,26 @@ enum shell_kind platform_shell(enum platform p)
     return platforms[p].shell;
 }
 
+struct choices {
+    const char *policies[PLATFORM_POLICIES + 1];
+};
+
+static const struct choices of_torch = { { "best-fit", "expandable_segments:True", "max_split_size_mb:128",
+                                           "roundup_power2_divisions:4" } };
+static const struct choices own_choices[PLATFORMS] = {
+#define CHOICES(platform, ...) [PLATFORM_##platform] = { { __VA_ARGS__ } },
+#include "replay/recording/platform_policies.def"
+#undef CHOICES
+};
+
+const char *const *platform_policies(enum platform p, size_t *n)
+{
+    const struct choices *c = own_choices[p].policies[0] != NULL ? &own_choices[p] : &of_torch;
+    for (*n = 0; c->policies[*n] != NULL;)
+        ++*n;
+    return c->policies;
+}
+
 /* The row of a setting on a platform; NULL: there is none. */
 static const struct place *place_of(enum platform p, const char *setting)
 {

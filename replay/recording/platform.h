@@ -30,6 +30,13 @@ bool platform_find(const char *word, enum platform *out);
 const char *platform_variable(enum platform p);
 enum shell_kind platform_shell(enum platform p);
 
+/* What is run if nobody names a policy, the platform's own default first: *n of them. Static. */
+enum { PLATFORM_POLICIES = 5 };
+#define PLATFORM_TORCH_POLICIES \
+    "best-fit, expandable_segments:True, max_split_size_mb:128 and roundup_power2_divisions:4"
+#define PLATFORM_JAX_POLICIES "jax, jax-grow, jax-fraction=0.95, jax-async and jax-platform"
+const char *const *platform_policies(enum platform p, size_t *n);
+
 /* Whether a setting, such as "expandable_segments" or "expandable_segments:True", may be recommended there. *reason is
  * then "", otherwise the clause that says why not. Static. */
 bool platform_has_setting(enum platform p, const char *setting, const char **reason);

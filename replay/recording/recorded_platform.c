@@ -2,6 +2,7 @@
 #include "replay/recording/recorded_platform.h"
 
 #include "import/pytorch/frame_platform.h"
+#include "replay/recording/recorded_settings.h"
 
 #include <string.h>
 
@@ -36,6 +37,8 @@ enum platform recorded_platform(const struct trace_reader *trace)
     const char *release = trace_meta(trace, TRACE_META_RELEASE), *said = trace_meta(trace, TRACE_META_PLATFORM);
     if (said != NULL && platform_find(said, &found))
         return found;
+    if (recorded_from_xla(trace))
+        return PLATFORM_JAX;                 /* a profile that was imported before its platform was noted */
     if (release != NULL && strcmp(release, "npu") == 0)
         return PLATFORM_NPU;
     for (uint32_t s = 1; s <= trace_info(trace)->n_stacks && s <= STACKS_LOOKED_AT; s++) {

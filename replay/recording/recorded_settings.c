@@ -2,6 +2,8 @@
 /* Settings as the importer found them. */
 #include "replay/recording/recorded_settings.h"
 
+#include "replay/recording/recorded_platform.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +41,9 @@ bool recorded_from_xla(const struct trace_reader *trace)
 enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *err)
 {
     const char *conf = trace_meta(trace, "conf");
+    size_t n_choices;
     if (recorded_from_xla(trace))
-        return policy_spec_parse(RECORDED_XLA_POLICY, out, err);
+        return policy_spec_parse(platform_policies(recorded_platform(trace), &n_choices)[0], out, err);
     if (conf == NULL || conf[0] == '\0')
         return policy_spec_parse(shows_expandable(trace) ? "pytorch:expandable" : "best-fit", out, err);
     const size_t n = strlen(conf) + sizeof "pytorch:";

@@ -16,15 +16,13 @@ bool recorded_from_driver(const struct trace_reader *trace);
 
 /* Whether it holds requests to XLA's allocator, which reads no setting of PyTorch's: JAX's or TensorFlow's. */
 bool recorded_from_xla(const struct trace_reader *trace);
-#define RECORDED_XLA_POLICY "tf-bfc:gc=off"
-#define RECORDED_XLA_WORDS                                                                               \
-    "holds requests to XLA's allocator (JAX, TensorFlow), which reads no setting of PyTorch's: replay FILE --policy " \
-    RECORDED_XLA_POLICY " says what it takes of a card, replay who which lines hold the memory, and replay predict " \
-    "which card a JAX program needs"
+#define RECORDED_XLA_WORDS                                                                              \
+    "holds requests to XLA's allocator (JAX, TensorFlow), whose rules are not explained: replay tune FILE "  \
+    "says which of its own settings serves best, and replay who which lines hold the memory"
 
-/* Makes the policy that was recorded, as a person would have typed it: `pytorch` with the recorded settings, or XLA's
- * allocator as JAX has it without preallocation. A trace without settings that shows expandable segments gives
- * `pytorch:expandable`; any other gives `best-fit`. policy_spec_parse's errors. */
+/* Makes the policy that was recorded, as a person would have typed it: `pytorch` with the recorded settings, or the
+ * library's allocator as it comes, if the requests are to XLA's. A trace without settings that shows expandable
+ * segments gives `pytorch:expandable`; any other gives `best-fit`. policy_spec_parse's errors. */
 MUST_USE enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *err);
 
 /* Sets the option `version` of a policy that has one to `release`, unless the person typed a version. NULL leaves the

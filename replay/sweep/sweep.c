@@ -12,6 +12,7 @@
 #include "base/cores.h"
 #include "replay/trials/altered_trace.h"
 #include "replay/results/result.h"
+#include "replay/recording/recorded_platform.h"
 #include "replay/recording/recorded_release.h"
 #include "replay/recording/recorded_settings.h"
 #include "sim/device.h"
@@ -92,10 +93,72 @@ static enum err check_devices(const struct sweep *s, struct err_detail *err)
     return e;
 }
 
+/* Whose allocator a file is of. Only a native trace and a profile of XLA's can be of another than PyTorch's; what
+ * cannot be opened is reported when it is run. */
+static enum err find_platform(const struct sweep *s, struct sweep_input *input, struct err_detail *err)
+{
+    const struct sweep_request *o = &s->asked;
+    const struct importer *importer;
+    struct import_config import = o->import;
+    struct trace_reader *trace = NULL;
+    struct err_detail reason;
+    import.without_stacks = true;
+    enum err e = trace_recognise(input->path, o->from, &import, &importer, &reason);
+    if (e == ERR_OK && importer != NULL && importer != &importer_xplane)
+        return ERR_OK;
+    import.again = true;
+    if (e == ERR_OK)
+        e = trace_open_any(input->path, o->from, &import, &trace, &reason);
+    if (e == ERR_OK)
+        input->platform = recorded_platform(trace);
+    trace_close(trace);
+    return e == ERR_HOST_NOMEM ? err_no_memory(err) : ERR_OK;
+}
+
+static bool is_choice_of(enum platform p, const char *policy)
+{
+    size_t n;
+    const char *const *choices = platform_policies(p, &n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(choices[i], policy) == 0)
+            return true;
+    return false;
+}
+
+static enum err add_choices(struct sweep *s, enum platform p, struct err_detail *err)
+{
+    size_t n;
+    const char *const *choices = platform_policies(p, &n);
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++)
+        e = expand(choices[i], &s->policies, err);
+    return e;
+}
+
+/* What everybody can choose where the inputs were recorded, once each, before what was asked for besides. */
+static enum err choose_policies(struct sweep *s, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < s->inputs.n && e == ERR_OK; i++) {
+        bool is_there = false;
+        e = find_platform(s, &s->inputs.at[i], err);
+        for (size_t k = 0; k < s->policies.n; k++)
+            is_there |= is_choice_of(s->inputs.at[i].platform, s->policies.at[k]);
+        if (e == ERR_OK && !is_there)
+            e = add_choices(s, s->inputs.at[i].platform, err);
+    }
+    s->n_choices = s->policies.n;
+    return e;
+}
+
 enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *err)
 {
     struct sweep s = { .asked = *asked };
     enum err e = ERR_OK;
+    for (size_t i = 0; i < asked->n_inputs && e == ERR_OK; i++)
+        e = sweep_inputs_add(&s.inputs, asked->inputs[i], err);
+    if (e == ERR_OK && asked->has_default_policies)
+        e = choose_policies(&s, err);
     for (size_t i = 0; i < asked->n_policies && e == ERR_OK; i++)
         e = expand(asked->policies[i], &s.policies, err);
     for (size_t i = 0; i < asked->n_devices && e == ERR_OK; i++)
@@ -106,8 +169,6 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
         e = check_policies(&s, err);
     if (e == ERR_OK)
         e = check_devices(&s, err);
-    for (size_t i = 0; i < asked->n_inputs && e == ERR_OK; i++)
-        e = sweep_inputs_add(&s.inputs, asked->inputs[i], err);
     if (e == ERR_OK && asked->copies.n > 0 && asked->start == START_FAITHFUL)
         e = err_set(err, ERR_USAGE, 0, "--copies does not go with --start faithful: a changed copy starts empty");
     if (e == ERR_OK && asked->copies.n > 0)
@@ -153,11 +214,26 @@ static struct run_range runs_of_shard(const struct sweep *s, size_t n_input)
                               .end = end < before ? 0 : end - before < n ? end - before : n};
 }
 
+/* Whether a policy runs this input: those of another platform do not. */
+static bool is_of_input(const struct sweep *s, size_t n_input, uint64_t policy)
+{
+    return policy >= s->n_choices || is_choice_of(s->inputs.at[n_input].platform, s->policies.at[policy]);
+}
+
+static uint64_t count_ours(const struct sweep *s, size_t n_input)
+{
+    const struct run_range ours = runs_of_shard(s, n_input);
+    uint64_t n = 0;
+    for (uint64_t i = ours.begin; i < ours.end; i++)
+        n += is_of_input(s, n_input, i / s->devices.n);
+    return n;
+}
+
 uint64_t sweep_count_runs(const struct sweep *s)
 {
     uint64_t ours = 0;
     for (size_t i = 0; i < s->inputs.n; i++)
-        ours += runs_of_shard(s, i).end - runs_of_shard(s, i).begin;
+        ours += count_ours(s, i);
     assert(ours >= s->n_unopened);
     return ours - s->n_unopened;
 }
@@ -502,7 +578,7 @@ static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail 
         bool is_there = false;
         const struct run_identity id = identity_at(s, n_input, s->digest, i);
         const uint64_t number = i % s->policies.n * s->devices.n + i / s->policies.n;
-        if (number < ours.begin || number >= ours.end)
+        if (number < ours.begin || number >= ours.end || !is_of_input(s, n_input, i % s->policies.n))
             continue;
         s->n_runs++;
         run_identity_key(&id, key);
@@ -582,7 +658,7 @@ enum err sweep_begin(struct sweep *s, const char *path, bool is_resumed, struct 
         return err_no_memory(err);
     for (size_t i = 0; i < s->inputs.n; i++)
         s->bytes_total += (double)s->inputs.at[i].bytes *
-                          (double)(runs_of_shard(s, i).end - runs_of_shard(s, i).begin);
+                          (double)count_ours(s, i);
     const enum err e = results_db_open(path, is_resumed, s->watch, &s->db, err);
     return e == ERR_OK && o->price_bytes_per_ms != NULL ? results_db_set_price(s->db, *o->price_bytes_per_ms, err) : e;
 }

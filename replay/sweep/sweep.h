@@ -32,7 +32,8 @@ struct sweep_request {
     size_t             n_inputs;
     const char *const *policies;     /* as typed, braces and all */
     size_t             n_policies;
-    bool               has_default_policies;         /* nobody named them: a release that lacks one is no fault */
+    bool               has_default_policies;         /* nobody named any: each trace also runs what everybody can choose
+                                                      * where it was recorded; a release that lacks one is no fault */
     const char *const *devices;      /* the same; none: "sim" */
     size_t             n_devices;
     struct sweep_copies copies;      /* each trace also runs on these */
@@ -75,6 +76,7 @@ struct sweep {
     double   bytes_done, bytes_total;                /* of trace files: the unit of progress */
 
     /* The sweep's own. */
+    size_t    n_choices;                             /* the first so many policies are those of platforms */
     bool      needs_sites;                           /* a policy is told call stacks */
     struct sweep_trace *open;                        /* the current trace */
     size_t    next_input;                            /* the first input not looked at yet */

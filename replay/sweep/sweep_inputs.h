@@ -5,6 +5,8 @@
 #ifndef REPLAY_REPLAY_SWEEP_SWEEP_INPUTS_H
 #define REPLAY_REPLAY_SWEEP_SWEEP_INPUTS_H
 
+#include "replay/recording/platform.h"
+
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -18,6 +20,7 @@ struct sweep_input {
     uint64_t bytes;                  /* the file's size */
     bool    is_found;                /* found in a folder, so it may not be a trace */
     bool    is_left_out;             /* it could not be opened, and this was reported */
+    enum platform platform;          /* whose policies it runs if nobody named any; PLATFORM_UNKNOWN: PyTorch's */
     bool    is_copy;                 /* a changed copy of the trace in this file, */
     uint64_t seed;                   /* by this seed */
     size_t   turn;                   /* of its file among the files, the largest first */

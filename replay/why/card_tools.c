@@ -17,6 +17,8 @@ static const struct { const char *shows, *chooses, *host; } tools[PLATFORMS] = {
     [PLATFORM_MPS] = { "the activity monitor", NULL, "the activity monitor" },
     [PLATFORM_NPU] = { "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES", NULL },
     [PLATFORM_JETSON] = { "tegrastats", NULL, NULL },
+    [PLATFORM_JAX] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES", NULL },
+    [PLATFORM_TENSORFLOW] = { "nvidia-smi", "CUDA_VISIBLE_DEVICES", NULL },
 };
 
 static const char shows[] = "nvidia-smi", chooses[] = "CUDA_VISIBLE_DEVICES", host[] = "free -h";

@@ -611,9 +611,32 @@ static enum err search_cure(struct why *w, struct trace_reader *trace, const str
     return tune_run(trace, device, &asked, cfg, &w->tune, err);
 }
 
-enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *device,
+/* What JAX's or TensorFlow's own settings do. The rest was looked at on a card without an end, on which nothing is
+ * refused, because PyTorch's allocator would refuse something else. */
+static enum err judge_own(struct why *w, struct trace_reader *trace, const struct device_choice *device,
+                          const struct replay_config *cfg, struct err_detail *err)
+{
+    const enum err e = own_settings_find(trace, device, WINNER_PRICE_BYTES_PER_MS, cfg, &w->own, err);
+    w->reserved = w->live;                       /* at least */
+    w->verdict = w->own.chosen == WINNER_NONE ? VERDICT_FULL : w->own.chosen > 0 ? VERDICT_LIMITED : VERDICT_CACHE;
+    for (size_t v = 0; v < VERDICT_KINDS; v++)
+        w->holds[v] = v == (size_t)w->verdict;
+    return e;
+}
+
+/* The card that a recording is looked at on by PyTorch's rules. */
+static struct device_choice looked_at_on(const struct trace_reader *trace, const struct device_choice *device)
+{
+    struct device_choice d = *device;
+    if (recorded_from_xla(trace))
+        d.config.total_bytes = DEVICE_UNLIMITED;
+    return d;
+}
+
+enum err why_read(struct trace_reader *trace, bool is_state, const struct device_choice *asked_device,
                   const struct replay_config *cfg, struct why *out, struct err_detail *err)
 {
+    const struct device_choice on = looked_at_on(trace, asked_device), *device = &on;
     const struct tune_request asked = { .price_bytes_per_ms = WINNER_PRICE_BYTES_PER_MS, .only_baseline = true };
     *out = (struct why){ .event = -1, .is_state = is_state, .is_by_size = trace_info(trace)->n_stacks == 0,
                         .recorded_reserved = find_recorded_reserved(trace, is_state, device) };
@@ -640,9 +663,9 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     out->has_streams = trace_info(trace)->n_streams > 1;
     out->is_shrunk = trace_meta(trace, TRACE_META_SHRUNK) != NULL;
     out->outside = find_outside(trace, device);
-    out->total = device->config.total_bytes;
+    out->total = asked_device->config.total_bytes;
     out->recorded_usable = trace_info(trace)->capacity_bytes;
-    out->device = device->typed;
+    out->device = asked_device->typed;
     out->is_card_named = device->has_total;
     out->context_bytes = device->config.context_bytes;
     out->context_source = device->context_source;
@@ -654,10 +677,8 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     find_worth(out);
     judge(out);
     out->is_of_xla = recorded_from_xla(trace);
-    if (out->is_of_xla && out->verdict != VERDICT_CACHE)     /* nothing was refused when it was recorded */
-        return err_set(err, ERR_UNSUPPORTED, 0, "the recording " RECORDED_XLA_WORDS);
     if (out->is_of_xla)
-        out->reserved = out->live;               /* at least; the rest is of PyTorch's allocator */
+        return judge_own(out, trace, asked_device, cfg, err);
     if (out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
         e = levers_try(trace, out->learns, out->is_checkpointing, &out->levers, err);
     drop_untold(out);
@@ -672,6 +693,7 @@ void why_close(struct why *w)
     growth_close(&w->growth);
     stream_walls_close(&w->walls);
     tune_close(&w->tune);
+    own_settings_close(&w->own);
 }
 
 const char *why_word(enum verdict_kind v)

@@ -5,6 +5,7 @@
 #ifndef REPLAY_REPLAY_WHY_WHY_H
 #define REPLAY_REPLAY_WHY_WHY_H
 
+#include "replay/advise/own_settings.h"
 #include "replay/advise/tune.h"
 #include "replay/recording/recorded_limit.h"
 #include "replay/recording/settings_facts.h"
@@ -100,7 +101,9 @@ struct why {
     bool     has_streams;            /* it has requests on several */
     bool     is_shrunk;              /* it is what shrink left of a recording */
     bool     is_of_driver;           /* the recording holds calls to the driver, not requests to PyTorch's allocator */
-    bool     is_of_xla;              /* it holds requests to XLA's allocator */
+    bool     is_of_xla;              /* it holds requests to XLA's allocator: then `own` says what helps, and nothing of
+                                      * `tune` does */
+    struct own_settings own;
     bool     falls_short;            /* our replay is refused what the program got, as the recording begins in mid-run:
                                       * the recorded refusal is looked at, and no setting is recommended */
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */

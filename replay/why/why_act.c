@@ -128,7 +128,7 @@ static void add_nothing(struct words *w, const struct why *y)
 {
     words_add(w, why_end_is_unseen(y) ? "As far as was recorded, nothing needs to be done."
                                       : "Nothing needs to be done.");
-    if (!y->is_of_xla && y->reserved >= y->live + y->live / TUNE_GAIN_SHARE)
+    if (y->reserved >= y->live + y->live / TUNE_GAIN_SHARE)
         words_add(w, " `replay tune` tells whether a setting lets it run on a smaller card.");
 }
 
@@ -186,7 +186,9 @@ void why_add_act(struct words *w, const struct why *y)
         [VERDICT_STREAMS] = add_streams,      [VERDICT_CACHE] = add_nothing,
         [VERDICT_RETRIES] = add_retries,
     };
-    if (y->cure != CURE_NONE)
+    if (y->is_of_xla)
+        own_settings_add_act(w, &y->own);
+    if (y->is_of_xla || y->cure != CURE_NONE)
         return;
     if (sentences[y->verdict] != NULL)
         words_add(w, "%s", sentences[y->verdict]);

@@ -232,11 +232,6 @@ static void add_cache(struct words *w, const struct why *y)
         add_driver_peak(w, y);
         return;
     }
-    if (y->is_of_xla) {
-        words_add(w, "Nothing was refused: live data peaks at %s in XLA's allocator (JAX, TensorFlow). What that takes "
-                     "of a card: replay FILE --policy " RECORDED_XLA_POLICY ".", text_mib(y->live, a));
-        return;
-    }
     words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch reserves %s, which %s shows beside "
                  "what CUDA takes for itself.", text_mib(y->live, a), text_mib(y->reserved, b),
               card_tools_shows(y->tune.platform));
@@ -287,7 +282,10 @@ void why_add_verdict(struct words *w, const struct why *y)
         [VERDICT_CACHE]         = add_cache,        [VERDICT_RECORDING_ENDS] = add_untold,
     };
     assert(y->verdict <= VERDICT_RECORDING_ENDS);        /* what comes after it is said of texts alone */
-    says[y->verdict](w, y);
+    if (y->is_of_xla)
+        own_settings_add_verdict(w, &y->own);
+    else
+        says[y->verdict](w, y);
     if (why_end_is_unseen(y))
         words_add(w, " The recording does not show the program's end: this is only what happened until then.");
     if (why_is_survived(y))
@@ -329,7 +327,9 @@ static void print_also(FILE *out, const struct why *y)
 void why_put_paste(FILE *out, const struct why *y, const char *indent)
 {
     const struct tune *t = &y->tune;
-    if (y->cure != CURE_NONE)
+    if (y->is_of_xla)
+        own_settings_put_paste(out, &y->own, indent);
+    else if (y->cure != CURE_NONE)
         settings_put_paste(out, &t->entries[t->winner].settings, &t->rules, t->platform, indent);
 }
 
@@ -891,8 +891,23 @@ static bool is_growth_told(const struct why *y)
     return y->growth.is_found && (!y->growth.of_two_sets || y->verdict == VERDICT_LEAK);
 }
 
+/* Of JAX's requests, or TensorFlow's: who holds most, and what each of their ways takes. */
+static void print_own_reasons(FILE *out, const struct why *y)
+{
+    struct words ways = { .n = 0 }, w = { .n = 0 };
+    print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
+    print_coverage(out, y);
+    own_settings_add_ways(&ways, &y->own);
+    words_add(&w, "- %s", ways.text);
+    words_print_screen(out, &w);
+}
+
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
+    if (y->is_of_xla) {
+        print_own_reasons(out, y);
+        return;
+    }
     print_driver(out, y);
     if (y->is_shrunk)
         text_print_screen(out, "- These calls are what replay shrink left of a recording: what is said here, a setting "
@@ -932,6 +947,11 @@ void why_print(FILE *out, const struct why *y, const char *event_word)
     print_act(out, y);
     print_also(out, y);
     print_cure(out, y);
+    if (y->is_of_xla && own_settings_advise(&y->own)) {
+        fputc('\n', out);
+        own_settings_put_paste(out, &y->own, "  ");
+        fputc('\n', out);
+    }
     if (y->cure == CURE_NONE)
         fputc('\n', out);
     why_print_reasons(out, y, event_word);

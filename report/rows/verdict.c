@@ -613,7 +613,7 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
     words_add(w, ".");
 }
 
-/* What the winner's memory was spent on. A table does not tell whether the run had expandable segments. */
+/* What the winner's memory was spent on. A table does not tell whether a run of PyTorch's had expandable segments. */
 static void say_losses(const struct verdict *v, struct words *w)
 {
     const struct run_table *t = v->table;
@@ -624,7 +624,7 @@ static void say_losses(const struct verdict *v, struct words *w)
         .internal       = run_table_number(t, best, "fragmentation_internal_bytes"),
         .external       = (uint64_t)run_table_number(t, best, "fragmentation_external_bytes"),
         .inactive_split = (uint64_t)run_table_number(t, best, "fragmentation_inactive_split_bytes"),
-        .has_ranges     = true,
+        .has_ranges     = policy_text_is_pytorch(run_table_text(t, best, "policy")),
     });
 }
 

@@ -247,6 +247,14 @@ static const struct answer_member tune_host_members[] = {
 #define ANSWER_TABLE "answers/tune_host.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member own_setting_members[] = {
+#define ANSWER_TABLE "answers/own_setting.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member tune_own_members[] = {
+#define ANSWER_TABLE "answers/tune_own.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member verify_members[] = {
 #define ANSWER_TABLE "answers/verify.def"
 #include "answers/as_members.def"
@@ -317,6 +325,7 @@ static const struct answer_table tables[] = {
     { .name = "measured", .members = measured_members },
     { .name = "measured_call", .members = measured_call_members },
     { .name = "measured_memory", .members = measured_memory_members },
+    { .name = "own_setting", .members = own_setting_members },
     { .name = "peak_range", .members = peak_range_members },
     { .name = "pinned", .members = pinned_members },
     { .name = "placement", .members = placement_members },
@@ -348,6 +357,7 @@ static const struct answer_table tables[] = {
     { .name = "trial", .members = trial_members },
     { .name = "tune", .members = tune_members },
     { .name = "tune_host", .members = tune_host_members },
+    { .name = "tune_own", .members = tune_own_members },
     { .name = "verify", .members = verify_members },
     { .name = "verify_pass", .members = verify_pass_members },
     { .name = "who", .members = who_members },

@@ -80,19 +80,33 @@ expect("a scalar beside it does not matter", choose(leaves, ([large, small],), [
 expect("scalars alone are nothing to donate", choose(leaves, (small, 3, None), [small]) == ())
 expect("a static argument is no buffer", choose(leaves, (large,), [large], (0,)) == ())
 
-found, said = quietly(new_jax().jit(train_step), [large], [large, large], array(64, 999))
+
+
+def fresh():
+    return array(512, 512)
+
+
+share = replay_donate.shared_arguments
+expect("an array in two arguments is of both", share(leaves, ([large], fresh(), large)) == (0, 2))
+expect("or twice in one", share(leaves, (two, fresh())) == (0,))
+expect("or in one that is named", share(leaves, (fresh(), large), [large]) == (1,))
+expect("a scalar may stand in two", share(leaves, ([small, fresh()], small)) == ())
+found, said = quietly(new_jax().jit(train_step), large, large, fresh())
+expect("what is passed twice is not donated, another is", found == (2,))
+expect("and is said", said == "replay donate: train_step donates 2 shares 0,1\n")
+found, said = quietly(new_jax().jit(train_step), [fresh()], [fresh(), fresh()], array(64, 999))
 expect("the function that is named donates", found == (0, 1))
 expect("and says which", said == "replay donate: train_step donates 0,1\n")
-found, said = quietly(new_jax().jit(train_step, donate_argnums=1), [large], [large, large])
+found, said = quietly(new_jax().jit(train_step, donate_argnums=1), [fresh()], [fresh(), fresh()])
 expect("besides what the program donates", found == (0, 1) and said.endswith("donates 0\n"))
 found, said = quietly(new_jax().jit(train_step), 3, small)
 expect("nothing is found in scalars", found == () and said.endswith("donates nothing\n"))
 found, said = quietly(new_jax().jit(lambda x: x), large, large)
 expect("another function is left alone", found is None and said == "")
-found, _ = quietly(new_jax().jit(static_argnums=0)(train_step), large, large)
+found, _ = quietly(new_jax().jit(static_argnums=0)(train_step), fresh(), fresh())
 expect("a decorator with options is one too", found == (1,))
 jitted = new_jax().jit(train_step)
-expect("what it compiles ahead donates", quietly(jitted.lower, large, large)[0].options["donate_argnums"] == (0, 1))
+expect("what it compiles ahead donates", quietly(jitted.lower, fresh(), fresh())[0].options["donate_argnums"] == (0, 1))
 expect("all else is JAX's", jitted.clear_cache == "is JAX's own" and jitted.__name__ == "train_step")
 os.environ["REPLAY_JAX_DONATE"] = ""
 jax = types.SimpleNamespace(jit=len)

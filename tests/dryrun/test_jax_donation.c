@@ -161,6 +161,22 @@ Test(jax_donation, a_program_that_reads_what_it_donated_says_so_in_its_own_words
     cr_expect_not_null(strstr(said, "Array has been deleted"), "%s", said);
 }
 
+Test(jax_donation, an_array_that_is_passed_twice_is_said_in_plain_words)
+{
+    char said[SAID];
+    const struct jax_donation d = after_run("replay donate: step donates 1 shares 0,2\n", true, said);
+    cr_expect_str_eq(d.donated, "1");
+    cr_expect_str_eq(d.shared, "0,2");
+    cr_expect_not_null(strstr(said, "donate_argnums=(1,))"), "%s", said);
+    cr_expect_not_null(strstr(said, "Arguments 0,2 of step were not donated in a run"), "%s", said);
+    cr_expect_eq(after_run("replay donate: step donates nothing shares 0\n", true, said).trial, DONATION_NOT_TRIED);
+    cr_expect_not_null(strstr(said, "Argument 0 of step was not donated in a run"), "%s", said);
+    (void)after_run("replay donate: step donates 0,1\n"
+                    "ValueError: Attempt to donate the same buffer twice in Execute()\n", false, said);
+    cr_expect_not_null(strstr(said, "passed one array in two places"), "%s", said);
+    cr_expect_null(strstr(said, "Execute()"), "%s", said);
+}
+
 Test(jax_donation, a_run_in_which_nothing_was_donated_tells_nothing)
 {
     char said[SAID];

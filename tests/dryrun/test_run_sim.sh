@@ -304,13 +304,39 @@ expect 'a profile of JAX is imported' 0 'j.zst: JAX'\''s requests, process' \
 expect 'with its requests' 0 'requested at most      1000 B' "$replay" info j.zst
 expect 'beside the calls' 0 'alloc                3' "$replay" info j.driver.zst
 expect_files 3 'j.*'
-expect 'of which why says whose they are' 0 "live data peaks at 1000 B in XLA's allocator" "$replay" why j.zst
-expect 'and no setting of PyTorch is advised' 2 "which reads no setting of PyTorch's" "$replay" tune j.zst
-expect 'nor its rules' 2 "which reads no setting of PyTorch's" "$replay" blame j.zst
-expect 'the allocator is XLA'\''s unless another one is named' 0 'tf-bfc:gc=off' "$replay" fit j.zst
+# Each command speaks of JAX's own choices, and none of PyTorch's, in text, JSON and page.
+of_jax() {
+    for command in '' fit tune why; do
+        # shellcheck disable=SC2086
+        "$replay" $command j.zst >>said || echo "replay $command: status $?"
+        # shellcheck disable=SC2086
+        "$replay" $command --json j.json j.zst >>said && cat j.json >>said
+    done
+    "$replay" who j.zst >>said
+    "$replay" sweep -o j.db j.zst >>said
+    "$replay" report j.db >>said
+    "$replay" report --html j.html j.zst >>said
+    grep -q jax-async j.html || echo 'the page lacks it'
+    grep -i 'PYTORCH_\|expandable_\|max_split\|best-fit\|roundup_power2' said j.html
+    grep -o 'jax-[a-z]*' said | sort -u | tr '\n' ' '
+    rm -f j.json j.html j.db said
+}
+expect "all speak of JAX's own choices" 0 "" test "$(of_jax)" = 'jax-async jax-fraction jax-grow jax-platform '
+"$replay" run-sim --device sim:1GiB --record big.zst -- \
+    sh -c '"$0" "$REPLAY_TORCH_RECORD/$$.xplane.pb" 10485760; exec ./pools' "$3/tests/dryrun/write_profile.py" \
+    2>big.said
+expect 'where that is too little another way is advised' 0 'export XLA_CLIENT_MEM_FRACTION=0.95' \
+    "$replay" tune --device sim:13MiB big.zst
+expect 'as by why' 0 'export XLA_CLIENT_MEM_FRACTION=0.95' "$replay" why --device sim:13MiB big.zst
+expect 'in JSON too' 0 '"own_recommended": 2' "$replay" why --device sim:13MiB big.zst --json -
+expect 'what no way helps is full' 0 "none of JAX's settings" "$replay" why --device sim:8MiB big.zst
+expect 'a share is no obstacle to a smallest card' 0 'runs on a card of' \
+    "$replay" fit --policy tf-bfc:growth=off,fraction=0.5 j.zst
+expect 'blame has no rules for it' 2 "whose rules are not explained" "$replay" blame j.zst
 expect 'of one that a signal ended' 0 "JAX's requests" \
     "$replay" run-sim --device sim:1GiB,count=2 --record jcut.zst -- \
     sh -c '"$0" "$REPLAY_TORCH_RECORD/$$.cut.xplane.pb" 1000; exec ./pools' "$3/tests/dryrun/write_profile.py"
+expect 'an early end makes it no more than so far' 0 'as far as recorded' "$replay" tune jcut.zst
 expect 'fit says that its end is missing' 0 'end of the recording is missing' "$replay" fit jcut.zst
 
 # What cannot be written is not lost.

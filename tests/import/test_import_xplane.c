@@ -121,7 +121,8 @@ Test(import_xplane, threads_are_put_in_order_of_time_and_the_names_may_come_last
     cr_assert_eq(opened_bytes(m.bytes, m.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_str_eq(events_text(r, got, sizeof got), "+500 !step +256 -1000 ");
     cr_expect_eq(trace_info(r)->device, 1);
-    cr_expect_eq(trace_info(r)->capacity_bytes, 8192);
+    cr_expect_eq(trace_info(r)->capacity_bytes, 8192 * 4 / 3, "the allocator may take three quarters of JAX's card");
+    cr_expect_str_eq(trace_meta(r, TRACE_META_PLATFORM), "jax");
     cr_expect_eq(trace_info(r)->recorded_peak_allocated_bytes, 1792);
     cr_expect(trace_info(r)->starts_mid_run);
     const char *notes = trace_meta(r, "notes");
@@ -466,6 +467,35 @@ Test(import_xplane, a_total_that_does_not_follow_is_counted)
     cr_assert_eq(opened_bytes(space.bytes, space.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "another amount than their size: 1"));
     trace_close(r);
+}
+
+/* Of three requests the first `n_eager` come from a span of TensorFlow's. */
+static void expect_platform(unsigned n_eager, const char *platform, uint64_t capacity_bytes)
+{
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    struct message space = {.n = 0}, plane = {.n = 0}, line = {.n = 0};
+    put_span(&line, SPAN_OF_STEP, 0, 10 * n_eager);
+    for (unsigned i = 0; i < 3; i++)
+        put_memory(&line, ALLOCATION, 10 * i + 1, GPU, 4096 * (i + 1), 512, 512, 512 * (i + 1));
+    put_bytes(&plane, 2, "/host:CPU", 9);
+    put_message(&plane, 3, &line);
+    put_names(&plane);
+    put_span_name(&plane, SPAN_OF_STEP, "EagerKernelExecute");
+    put_message(&space, 1, &plane);
+    cr_assert_eq(opened_bytes(space.bytes, space.n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    cr_expect_str_eq(trace_meta(r, TRACE_META_PLATFORM), platform, "%u of 3", n_eager);
+    cr_expect_eq(trace_info(r)->capacity_bytes, capacity_bytes, "%u of 3", n_eager);
+    cr_expect_eq(strstr(trace_meta(r, "notes"), "card's size is not recorded") != NULL, capacity_bytes != 8192);
+    trace_close(r);
+}
+
+Test(import_xplane, whose_allocator_it_is_of_is_told_by_what_most_requests_come_from)
+{
+    expect_platform(0, "jax", 8192 * 4 / 3);
+    expect_platform(1, "jax", 8192 * 4 / 3);
+    expect_platform(2, "tensorflow", 8192);
+    expect_platform(3, "tensorflow", 8192);
 }
 
 Test(import_xplane, what_cannot_be_taken_is_said)

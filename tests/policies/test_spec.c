@@ -72,6 +72,28 @@ Test(spec, every_preset_names_a_policy_and_says_what_it_is)
     cr_expect_null(policy_preset_at(n + 1));
 }
 
+Test(spec, a_preset_that_variables_make_says_which_and_counts_them)
+{
+    const struct { const char *typed, *variables; unsigned n_changed; } cases[] = {
+        { "jax", "", 0 },
+        { "jax-fraction=0.9", "XLA_CLIENT_MEM_FRACTION=0.9", 1 },
+        { "jax-grow", "XLA_PYTHON_CLIENT_PREALLOCATE=false", 1 },
+        { "jax-async", "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async XLA_PYTHON_CLIENT_PREALLOCATE=false", 2 },
+        { "jax-platform", "XLA_PYTHON_CLIENT_ALLOCATOR=platform", 1 },
+        { "jax-grow:frag-fraction=0.1", "XLA_PYTHON_CLIENT_PREALLOCATE=false", 2 },
+        { "tf-grow", "TF_FORCE_GPU_ALLOW_GROWTH=true", 1 },
+        { "best-fit", "", 0 }, { "tf-bfc:gc=off", "", 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char variables[POLICY_VARIABLES];
+        cr_expect_str_eq(policy_variables(cases[i].typed, variables), cases[i].variables, "%s", cases[i].typed);
+        cr_expect_eq(policy_text_changes(cases[i].typed), cases[i].n_changed, "%s", cases[i].typed);
+    }
+    cr_expect(policy_text_is_default("jax") && policy_text_is_default("tf") && policy_text_is_default("best-fit"));
+    cr_expect_not(policy_text_is_default("jax-grow") || policy_text_is_default("jax-platform"));
+    cr_expect_not(policy_text_is_default("none"), "no library's default");
+}
+
 Test(spec, options_are_read_by_their_kind)
 {
     struct policy_spec spec = parsed("pytorch:max-split=128MiB,roundup=4,gc=0.8,fraction=0.9,expandable,throw=off");

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE                                  /* open_memstream */
 #include "answers/fixed_words.h"
 #include "import/pytorch/frame_platform.h"
+#include "policies/spec.h"
 #include "replay/recording/platform.h"
 #include "report/text/json_writer.h"
 
@@ -50,6 +51,37 @@ Test(platform, expandable_segments_are_no_choice_on_windows_nor_rocm)
         cr_expect(!platform_has_setting(without[i], "expandable_segments:True", &reason) && reason[0] != '\0');
     cr_expect(platform_has_setting(PLATFORM_LINUX, "expandable_segments:True", &reason) && reason[0] == '\0');
     cr_expect_not(platform_has_setting(PLATFORM_LINUX, "expandable", &reason), "a beginning is no setting");
+}
+
+/* Advice that cannot work there must not appear. */
+Test(platform, what_is_run_on_jax_and_tensorflow_are_their_own_choices)
+{
+    const enum platform own[] = { PLATFORM_JAX, PLATFORM_TENSORFLOW };
+    const char *reason;
+    for (size_t k = 0; k < 2; k++) {
+        size_t n;
+        const char *const *policies = platform_policies(own[k], &n);
+        cr_assert_geq(n, 3);
+        for (size_t i = 0; i < n; i++) {
+            char variables[POLICY_VARIABLES];
+            cr_expect_not(policy_text_is_pytorch(policies[i]), "%s", policies[i]);
+            cr_expect_not_null(policy_preset_of(policies[i]));
+            cr_expect_eq(policy_variables(policies[i], variables)[0] == '\0', i == 0, "the first is as it comes");
+        }
+        cr_expect_not(platform_has_setting(own[k], "expandable_segments:True", &reason));
+        cr_expect_not(platform_has_setting(own[k], "max_split_size_mb:128", &reason));
+        cr_expect_null(platform_variable(own[k]));
+    }
+}
+
+Test(platform, what_is_run_elsewhere_is_pytorch_s)
+{
+    for (int p = 0; p < PLATFORM_JAX; p++) {
+        size_t n;
+        const char *const *policies = platform_policies((enum platform)p, &n);
+        for (size_t i = 0; i < n; i++)
+            cr_expect(policy_text_is_pytorch(policies[i]), "%s", policies[i]);
+    }
 }
 
 static char *put(enum shell_kind shell)
