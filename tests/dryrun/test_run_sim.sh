@@ -332,6 +332,9 @@ expect 'in JSON too' 0 '"own_recommended": 2' "$replay" why --device sim:13MiB b
 expect 'what no way helps is full' 0 "none of JAX's settings" "$replay" why --device sim:8MiB big.zst
 expect 'a share is no obstacle to a smallest card' 0 'runs on a card of' \
     "$replay" fit --policy tf-bfc:growth=off,fraction=0.5 j.zst
+expect 'a sweep over both runs each under its own' 0 '9 runs: 9 done now' "$replay" sweep -o both.db p.zst j.zst
+expect 'and again none of them' 0 '9 runs: 0 done now, 9 there already' "$replay" sweep -o both.db p.zst j.zst
+rm both.db
 expect 'blame has no rules for it' 2 "whose rules are not explained" "$replay" blame j.zst
 expect 'of one that a signal ended' 0 "JAX's requests" \
     "$replay" run-sim --device sim:1GiB,count=2 --record jcut.zst -- \
