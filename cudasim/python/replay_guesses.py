@@ -45,17 +45,33 @@ class Root:
         return value
 
 
+class View:
+    """How a tensor sees its storage."""
+
+    __slots__ = "dtype", "shape", "stride", "offset"
+
+    def __init__(self, tensor):
+        self.dtype, self.shape = tensor.dtype, tensor.shape
+        self.stride, self.offset = tensor.stride(), tensor.storage_offset()
+
+    def of(self, whole):
+        """The same view of another storage, all of which `whole` shows."""
+        if whole.dtype != self.dtype:
+            whole = whole.reshape(-1).view(self.dtype)
+        return whole.as_strided(self.shape, self.stride, self.offset)
+
+
 class Part:
     """What a tensor sees of the storage that a guess is of."""
 
-    __slots__ = "guess", "shape", "stride", "offset"
+    __slots__ = "guess", "view"
 
-    def __init__(self, guess, tensor):
-        self.guess, self.shape = guess, tensor.shape
-        self.stride, self.offset = tensor.stride(), tensor.storage_offset()
+    def __init__(self, guess, view=None):
+        self.guess, self.view = guess, view          # view None: all of the storage
 
     def value(self, how="likely"):
-        return self.guess.value(how).as_strided(self.shape, self.stride, self.offset)
+        value = self.guess.value(how)
+        return value if self.view is None else self.view.of(value)
 
 
 class Guess:
@@ -93,6 +109,30 @@ def parts_of(x):
             yield from parts_of(y)
 
 
+class Write:
+    """A call that writes to tensors, in place or as its `out`. `bases`: what the storage of each held before, a Part or
+    a tensor on the host; None: the call writes all of it. `others`: what else it takes, with Parts."""
+
+    def __init__(self, targets, bases, is_list, is_out, others):
+        self.targets, self.bases, self.others = targets, bases, others
+        self.views = [View(t) for t in targets]
+        self.is_list, self.is_out = is_list, is_out
+
+    def parts(self):
+        return list(parts_of((self.bases, self.others)))
+
+    def guess(self, i, compute):
+        """The storage of target i after the call. `compute`: makes the call on the host."""
+        def make(bases, others):
+            wholes = [torch.empty(v.shape, dtype=v.dtype, device="cpu") if b is None else b.clone()
+                      for b, v in zip(bases, self.views)]
+            seen = [v.of(w) for v, w in zip(self.views, wholes)]
+            to, (args, kwargs) = seen if self.is_list else seen[0], others
+            compute(*((args, {**kwargs, "out": to}) if self.is_out else ((to, *args), kwargs)))
+            return wholes[i]
+        return Guess(make, (self.bases, self.others), self.parts())
+
+
 class Guesses:
     """Guesses by storage, as values are (replay_values.py)."""
 
@@ -105,12 +145,16 @@ class Guesses:
         storage = self.storage_of(tensor) if self.of else None
         guess = None if storage is None else self.of.get(storage._cdata)
         is_of_it = guess is not None and guess.version == self.version_of(tensor)
-        return Part(guess, tensor) if is_of_it else None
+        return Part(guess, View(tensor)) if is_of_it else None
+
+    def fills(self, tensor):
+        storage = self.storage_of(tensor)
+        return storage is not None and tensor.is_contiguous() and tensor.nbytes == storage.nbytes()
 
     def add(self, tensor, guess):
+        """`guess` is of the tensor's storage."""
         storage = self.storage_of(tensor)
-        if storage is None or not tensor.is_contiguous() or tensor.nbytes != storage.nbytes() or \
-                guess.depth > DEPTH_MOST:
+        if guess.depth > DEPTH_MOST:
             return
         self.remove(storage)
         if len(self.of) >= self.purge_at:
@@ -121,12 +165,17 @@ class Guesses:
     def add_root(self, tensor, root):
         guess = Guess(None, (), ())
         guess.roots = [root]
-        self.add(tensor, guess)
+        if self.fills(tensor):
+            self.add(tensor, guess)
 
     def remove(self, storage):
         guess = self.of.pop(storage._cdata, None)
         if guess is not None:
             torch.UntypedStorage._free_weak_ref(guess.weak)
+
+    def clear(self):
+        for key in list(self.of):
+            torch.UntypedStorage._free_weak_ref(self.of.pop(key).weak)
 
     def purge(self):
         for key in [k for k, g in self.of.items() if torch.UntypedStorage._expired(g.weak)]:

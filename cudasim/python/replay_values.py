@@ -67,11 +67,12 @@ LOOK = """__get__ __set__ __delete__ size dim stride numel element_size is_conti
     storage register_hook untyped_storage storage_offset is_floating_point is_complex __hash__ __iter__ __len__
     get_device ndimension retain_grad is_pinned pin_memory record_stream nelement __reduce_ex__ __deepcopy__
     __setstate__ __repr__
-    has_names is_inference is_shared share_memory_ grad unflatten swapaxes movedim diagonal empty empty_like new_empty
-    empty_strided is_tensor is_storage is_same_size result_type promote_types register_post_accumulate_grad_hook
+    has_names is_inference is_shared share_memory_ grad unflatten swapaxes movedim diagonal is_tensor
+    is_storage is_same_size result_type promote_types register_post_accumulate_grad_hook
     linear layer_norm conv2d scaled_dot_product_attention _int_mm""".split()
 READ = """item tolist __bool__ __int__ __float__ __index__ __complex__ is_nonzero __contains__ equal allclose cpu to
     copy_ __format__ __setitem__""".split()
+EMPTY = ("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted")
 ESCAPES = ("data_ptr", "__dlpack__")                 # a kernel of another library may write there
 SILENT = ("batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm", "batch_norm_gather_stats",
           "batch_norm_gather_stats_with_counts", "fused_moving_avg_obs_fake_quant")    # write without a new version
@@ -166,6 +167,13 @@ class _Value:
         """What is known is that of the tensor as it is now. It tells later, while it lives, whether it was written."""
         self.version, self.tensor = _version(tensor), weakref.ref(tensor)
 
+    def is_held(self, key):
+        """Whether its tensor lives, has this storage still (not after `x.data = y`) and was not written since."""
+        tensor = self.tensor()
+        storage = None if tensor is None else _storage(tensor)
+        return storage is not None and storage._cdata == key and storage.data_ptr() == self.address and \
+            self.version == _version(tensor)
+
     def view(self, tensor):
         typed = self.typed.get(tensor.dtype)
         if typed is None:
@@ -218,6 +226,7 @@ class _Values:
     def __init__(self, each_bytes, all_bytes):
         self.each_bytes, self.all_bytes = each_bytes, all_bytes
         self.of, self.held_bytes, self.purge_at = {}, 0, PURGE_AT
+        self.empty, self.purge_empty_at = {}, PURGE_AT       # by storage that nobody has written to: weak, version
         self.guesses = replay_guesses.Guesses(_version, _storage)
         self.lent = threading.local()
 
@@ -275,6 +284,9 @@ class _Values:
         if storage is None or result.layout is not torch.strided or not _is_by_element(tensor):
             return
         value = self.of.get(storage._cdata)
+        if value is not None and value.n != storage.nbytes():        # it got another size
+            self.remove(storage._cdata)
+            value = None
         if value is None:
             n = storage.nbytes()
             if result.shape != tensor.shape or not self.is_small(tensor) or n > self.each_bytes or \
@@ -285,6 +297,33 @@ class _Values:
             return                                   # the rest of the storage is not known
         value.see(tensor)
         value.view(tensor).copy_(result)
+
+    def see_empty(self, tensor):
+        """Nobody has written to its storage: any values are as true as those that it has."""
+        storage = _storage(tensor)
+        if storage is None or tensor.numel() == 0 or not self.is_small(tensor) or storage._cdata in self.of:
+            return
+        if len(self.empty) >= self.purge_empty_at:
+            for key in [k for k, (weak, _) in self.empty.items() if torch.UntypedStorage._expired(weak)]:
+                self.forget_empty(key)
+            self.purge_empty_at = max(PURGE_AT, 2 * len(self.empty))
+        self.forget_empty(storage._cdata)
+        self.empty[storage._cdata] = storage._weak_ref(), _version(tensor)
+
+    def start(self, tensor):
+        """A call that is looked at will write to the tensor. If nobody has before, its storage is known: zeros."""
+        storage = _storage(tensor)
+        _, version = self.empty.get(None if storage is None else storage._cdata, (None, -1))
+        if version == -1:
+            return
+        self.forget_empty(storage._cdata)
+        if version == _version(tensor) and _is_by_element(tensor) and self.has_room(storage):
+            self.new(storage, tensor)
+
+    def forget_empty(self, key):
+        weak, _ = self.empty.pop(key, (None, None))
+        if weak is not None:
+            torch.UntypedStorage._free_weak_ref(weak)
 
     def put_all(self, tensor, number):
         """All elements of its storage hold one number, also those that the tensor does not see."""
@@ -317,6 +356,7 @@ class _Values:
         storage = _storage(tensor)
         if storage is not None:
             self.guesses.remove(storage)
+            self.forget_empty(storage._cdata)
             if storage._cdata in self.of:
                 self.remove(storage._cdata)
 
@@ -331,12 +371,10 @@ class _Values:
         """Where the host has these bytes of the card's memory; None: they are not known. They stay there until this
         thread asks again. The card asks, in whatever thread reads."""
         try:
-            for value in list(self.of.values()):
-                if value.address <= address and address + n <= value.address + value.n:
-                    tensor = value.tensor()
-                    if tensor is not None and value.version == _version(tensor):
-                        self.lent.bytes = value.bytes
-                        return value.bytes.data_ptr() + address - value.address
+            for key, value in list(self.of.items()):
+                if value.address <= address and address + n <= value.address + value.n and value.is_held(key):
+                    self.lent.bytes = value.bytes
+                    return value.bytes.data_ptr() + address - value.address
         except Exception:                            # it is asked from C++, which no error must reach
             pass
         return None
@@ -344,6 +382,9 @@ class _Values:
     def clear(self):
         for key in list(self.of):
             self.remove(key)
+        for key in list(self.empty):
+            self.forget_empty(key)
+        self.guesses.clear()
 
 
 class _Looks:
@@ -486,6 +527,28 @@ def _count(mask):
     return int(torch.count_nonzero(mask))
 
 
+def _writes(operator):
+    """Whether an operator that is none of PyTorch's says that it writes to an argument. No version may tell."""
+    names = operator.overloads() if hasattr(operator, "overloads") else ()
+    schemas = [getattr(operator, name)._schema for name in names] or [operator._schema]
+    return any(a.alias_info is not None and a.alias_info.is_write for s in schemas for a in s.arguments)
+
+
+def _written(name, args, kwargs):
+    """What a call writes to, a tensor or a list of them: its `out`, or its first argument; None: to nothing that was
+    there before."""
+    if kwargs.get("out") is not None:
+        return kwargs["out"]
+    is_in_place = name in OVERWRITE or name in IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+    return args[0] if args and (is_in_place or kwargs.get("inplace") is True) else None
+
+
+def _overwrites(name, args):
+    """Whether all of the first argument is written anew."""
+    return name in OVERWRITE and (name != "__setitem__" or args[1] is Ellipsis or
+                                  (type(args[1]) is slice and args[1] == slice(None)))
+
+
 def _outputs(out):
     return _tensors((out,))
 
@@ -493,11 +556,12 @@ def _outputs(out):
 class _Call:
     """One call of PyTorch's, as the program made it."""
 
-    __slots__ = "function", "name", "args", "kwargs", "known", "seed", "numbers", "assumed", "out"
+    __slots__ = "function", "name", "args", "kwargs", "known", "seed", "numbers", "assumed", "written", "write", "out"
 
     def __init__(self, function, name, args, kwargs):
         self.function, self.name, self.args, self.kwargs = function, name, args, kwargs
         self.known = self.seed = self.assumed = self.out = None      # known: by id of the tensor; None: not all are
+        self.written = self.write = None             # write: if what it writes to will be guessed
         self.numbers = ()
 
 
@@ -536,7 +600,8 @@ class _Beside(TorchFunctionMode):
         if type(function).__module__ == "torch._ops":
             text = str(function)
             name = name.partition(".")[0] if text.startswith("aten.") else \
-                text.removesuffix(".default") if text.removesuffix(".default") in self.answers else "__get__"
+                text.removesuffix(".default") if text.removesuffix(".default") in self.answers else \
+                SILENT[0] if _writes(function) else "__get__"
             name = CALLED.get(name, name)
         if name == "record_stream":
             _note_open("waits")
@@ -577,9 +642,12 @@ class _Beside(TorchFunctionMode):
         return call.out
 
     def look_before(self, call):
+        call.written = _written(call.name, call.args, call.kwargs)
+        if self.values.empty and call.written is not None:
+            for t in _tensors((call.written,)):
+                self.values.start(t)
         known = {}
-        is_known = self.gather(call.args, known) and (not call.kwargs or self.gather(call.kwargs.values(), known))
-        call.known = known if is_known else None
+        call.known = known if self.gather_all(call, known) else None
         if call.name in RANDOM:
             call.seed = self.seed(call.kwargs, False)
         if call.name in self.answers:
@@ -587,11 +655,14 @@ class _Beside(TorchFunctionMode):
             call.numbers = self.answer(call.name, call.args, call.kwargs)
             call.assumed = self.local.assumed
             if call.assumed is not None and call.known is None:      # a mask: it is known now
-                is_known = self.gather(call.args, known) and self.gather(call.kwargs.values(), known)
-                call.known = known if is_known else None
+                call.known = known if self.gather_all(call, known) else None
+        if call.known is None and call.written is not None and self.values.guesses.of:
+            call.write = self.write_of(call)
 
     def look_after(self, call):
         name, args, out = call.name, call.args, call.out
+        if name in EMPTY:
+            return self.made_empty(out)
         if call.numbers is None:
             self.lines.tell("a size depends on values that are not computed; they are taken for zeros")
         if call.assumed is not None:
@@ -612,7 +683,7 @@ class _Beside(TorchFunctionMode):
             return out
         if args and out is args[0] and name != "copy_" and type(out) in PLAIN and not out.is_cuda:
             return out                               # written on the host already
-        return self.follow(call.function, name, args, call.kwargs, out, call.known, call.seed)
+        return self.follow(call)
 
     @_hidden
     def within(self, function, *args, **kwargs):
@@ -634,6 +705,27 @@ class _Beside(TorchFunctionMode):
     def backward(self, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         with self:                                   # it calls functions of the program, such as checkpoints
             torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def made_empty(self, out):
+        if type(out) in PLAIN and out.is_cuda and not self.is_passed_on():
+            self.values.see_empty(out)
+        return out
+
+    def gather_all(self, call, known):
+        """As gather, of all arguments; of an `out` which is not known, that the call writes all of it."""
+        out = call.kwargs.get("out")
+        if not self.gather(call.args, known) or \
+                not self.gather([x for x in call.kwargs.values() if x is not out], known):
+            return False
+        outs = list(_tensors((out,)))
+        if all(t.numel() > 0 for t in outs) and self.gather(outs, known):
+            return True
+        return all(type(t) in PLAIN and id(t) not in known and (t.numel() == 0 or self.values.guesses.fills(t))
+                   for t in outs)
+
+    def is_passed_on(self):
+        """Whether kernels run later, or nothing is run at all."""
+        return self.is_capturing or torch._C._get_tracing_state() is not None
 
     def gather(self, arguments, known):
         """Adds the values of tensors on the card, by id. False: one is not known, or is no plain tensor."""
@@ -658,9 +750,10 @@ class _Beside(TorchFunctionMode):
 
     # ---- after a call ----
 
-    def follow(self, function, name, args, kwargs, out, known, seed):
-        """What the program gets: `out`, or what the host read. known None: not all arguments are."""
-        if self.is_capturing or torch._C._get_tracing_state() is not None:
+    def follow(self, call):
+        """What the program gets: `out`, or what the host read."""
+        name, args, kwargs, known, out = call.name, call.args, call.kwargs, call.known, call.out
+        if self.is_passed_on():
             for t in [*_tensors(args), *_outputs(out)]:
                 if type(t) in PLAIN and t.is_cuda:
                     self.values.forget(t)
@@ -674,13 +767,13 @@ class _Beside(TorchFunctionMode):
             return out
         try:
             if known is None:
-                return self.follow_unknown(function, name, args, kwargs, out, seed)
+                return self.follow_unknown(call)
             if not self.matters(name, kwargs, out):
                 return out
             if name in COPY:
                 result = self.on_host(args[0], known).to(out.dtype)
             else:
-                result = self.compute(function, args, kwargs, known, seed)
+                result = self.compute(call.function, args, kwargs, known, call.seed)
         except Exception:                            # the host has no such operation: what it writes is not known
             for t in [*_tensors(args), *_outputs(out)]:
                 if type(t) in PLAIN and t.is_cuda:
@@ -696,7 +789,8 @@ class _Beside(TorchFunctionMode):
         made = [(t, value) for t, value in zip(_outputs(out), _outputs(result))
                 if type(t) in PLAIN and t.is_cuda and self.values.find(t) is None]
         for t, value in made:                        # they may share one storage
-            self.values.put(t, value)
+            if "out" not in kwargs or self.values.guesses.fills(t):
+                self.values.put(t, value)
         return out
 
     def matters(self, name, kwargs, out):
@@ -736,6 +830,8 @@ class _Beside(TorchFunctionMode):
     def compute(self, function, args, kwargs, known, seed):
         """The call on the host."""
         kwargs = {k: self.on_host(v, known) for k, v in kwargs.items() if k not in ("generator", "pin_memory")}
+        if any(t.is_cuda for t in _tensors((kwargs.get("out"),))):
+            del kwargs["out"]                        # it was not known before
         if "out" not in kwargs and function in _device_constructors():
             kwargs["device"] = "cpu"                 # the program's default device may be the card
         if function.__name__.partition(".")[0] in RANDOM:
@@ -755,8 +851,9 @@ class _Beside(TorchFunctionMode):
         seed, *_, come = generator.get_state().view(torch.int64).tolist()
         return (seed * 1000003 + (0 if is_after else come)) & (2 ** 63 - 1)
 
-    def follow_unknown(self, function, name, args, kwargs, out, seed):
+    def follow_unknown(self, call):
         """Some results are known although not all arguments are."""
+        name, args, kwargs, out = call.name, call.args, call.kwargs, call.out
         if name in BRANCH or (name == "item" and not isinstance(out, float)):
             return self.branch(name, out, args)
         if name in NUMBERS and not any(t.is_cuda for t in _outputs(out)):
@@ -771,30 +868,35 @@ class _Beside(TorchFunctionMode):
             self.values.keep(args[1])                # gradients are taken to be finite: it stays as it was
             return out
         if not isinstance(out, torch.Tensor) and name != "__setitem__":
-            for t in _tensors(args):
+            for t in _tensors((*args, *kwargs.values())):
                 if type(t) in PLAIN and t.is_cuda:
                     self.forget_if_written(t)
-            self.guess(function, name, args, kwargs, out)
+            self.guess(call)
             return out
         if name in SMALLER or name in LARGER:
             self.local.compared = weakref.ref(out), name
         target = args[0] if name == "__setitem__" else out
-        result = self.partly(function, name, args, kwargs, target, seed)
+        result = self.partly(call.function, name, args, kwargs, target, call.seed)
         if result is not None:
             self.values.put(target, result)
-        elif name.endswith("_") or "out" in kwargs:
+            return out
+        if call.written is not None:
             self.forget_if_written(target)
-        if result is None:
-            self.guess(function, name, args, kwargs, out)
+        self.guess(call)
         return out
 
     # ---- what is guessed ----
 
-    def guess(self, function, name, args, kwargs, out):
+    def guess(self, call):
         """Notes what a call makes of guesses, a mask that is not known, and what is looked up at unknown places."""
+        function, name, args, kwargs, out = call.function, call.name, call.args, call.kwargs, call.out
+        if name in RANDOM:
+            return
+        if call.written is not None:
+            self.guess_written(call)
+            return
         made = [t for t in _outputs(out) if type(t) in PLAIN and t.is_cuda and self.values.is_small(t)]
-        is_written = name in OVERWRITE or "out" in kwargs or (name.endswith("_") and not name.endswith("__"))
-        if not made or is_written or name in RANDOM or name in IN_PLACE:
+        if not made:
             return
         made = [t for t in made if self.values.guesses.find(t) is None]      # else a view
         if self.values.guesses.of and self.guess_made(function, name, args, kwargs, out, made):
@@ -808,6 +910,51 @@ class _Beside(TorchFunctionMode):
             root = replay_guesses.Root(out.shape, name in replay_guesses.EQUAL)
         if root is not None:
             self.values.guesses.add_root(out, root)
+
+    def write_of(self, call):
+        """What a call writes to, as it is before; None: nothing of it is guessed, or a part neither that nor known."""
+        if not any(self.values.guesses.find(t) for t in _tensors((*call.args, *call.kwargs.values()))
+                   if type(t) in PLAIN):
+            return None
+        is_out = call.written is call.kwargs.get("out")
+        if call.name in OR and not is_out:
+            return None                              # flags that are set as time goes on: guess_written
+        others = self.taken((call.args, {k: v for k, v in call.kwargs.items() if k != "out"}) if is_out else
+                            (call.args[1:], call.kwargs))
+        targets = list(_tensors((call.written,)))
+        if others is None or any(type(t) not in PLAIN or not t.is_cuda for t in targets):
+            return None
+        write = replay_guesses.Write(targets, [self.base_of(t) for t in targets], not isinstance(
+            call.written, torch.Tensor), is_out, others)
+        return write if write.parts() else None
+
+    def base_of(self, tensor):
+        """What the storage of a tensor holds, for a Write; None: it is not known."""
+        storage = _storage(tensor)
+        if storage is None or storage.nbytes() > replay_guesses.HELD_BYTES:
+            return None
+        value, part = self.values.find(tensor), self.values.guesses.find(tensor)
+        return value.bytes.view(tensor.dtype).clone() if value is not None else \
+            None if part is None else replay_guesses.Part(part.guess)
+
+    def guess_written(self, call):
+        """What a call wrote to. Flags of which nothing else is known are not set, if the program asks: else a loop that
+        waits until they are would end at once. If a size depends on them first, they are all set, as any mask is."""
+        write, written = call.write, call.written
+        if write is None:
+            if type(written) in PLAIN and written.is_cuda and written.dtype == torch.bool and written.numel() > 1:
+                is_unset = written is not call.kwargs.get("out") or call.name in replay_guesses.EQUAL
+                self.values.guesses.add_root(written, replay_guesses.Root(written.shape, is_unset))
+            return
+        for i, (t, base) in enumerate(zip(write.targets, write.bases)):
+            is_anew = self.values.guesses.fills(t) and (write.is_out or _overwrites(call.name, call.args))
+            if is_anew:
+                write.bases[i], write.views[i] = None, replay_guesses.View(t)
+            elif base is None:
+                return
+        compute = functools.partial(self.compute, call.function, known={}, seed=None)
+        for i, t in enumerate(write.targets):
+            self.values.guesses.add(t, write.guess(i, compute))
 
     def look_up(self, function, name, args, kwargs, out):
         """What is guessed of known integers at places that are not known; None: nothing."""

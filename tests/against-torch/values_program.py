@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Programs that branch on values, for values.py: each raises an AssertionError where a value is not true."""
+import functools
 import sys
 from typing import List
 
@@ -12,7 +13,7 @@ def fail():
     raise AssertionError
 
 
-def true(is_true):
+def true(is_true, *_):
     """An assert that run-sim does not take for one of the program's, nor for a line that branches."""
     return is_true or fail()
 
@@ -465,6 +466,83 @@ def agree():
     n = mask.sum().item()
     mask &= score(x)[:, 0] > 1                       # another mask from here on
     true(n == 40 and len(x[mask]) == mask.sum().item())
+
+
+def written():
+    """What is guessed is followed through writes: in place, to a part, as `out`, to a tensor without values."""
+    score = torch.nn.Linear(8, 1).to(CARD)
+    x = torch.randn(40, 8, device=CARD)
+    zeros = functools.partial(torch.zeros, dtype=torch.long, device=CARD)
+
+    def set_part(m):
+        places = torch.empty(3, dtype=torch.long, device=CARD)
+        places[0], places[1:] = 0, m.sum()
+        return places[2]
+
+    def flags(m):
+        kept = torch.ones(50, dtype=torch.bool, device=CARD)
+        kept[:40] &= m
+        kept[40:] = False
+        return kept.sum()
+
+    def starts(m):
+        ends = m.new_empty(41, dtype=torch.long)
+        ends[:1].zero_()
+        torch.cumsum(m.long(), 0, out=ends[1:])
+        return ends[-1]
+
+    def negated(m):
+        others = torch.empty(0, dtype=torch.bool, device=CARD)
+        torch.logical_not(m, out=others)
+        return 40 - others.sum()
+
+    def listed(m):
+        both = [zeros(1), zeros(1)]
+        torch._foreach_add_(both, [m.sum().view(1), m[:5].sum().view(1)])
+        return both[0]
+
+    where = torch.arange(40, device=CARD) % 4
+    ways = (set_part, flags, starts, negated, listed,
+            lambda m: zeros(1).add_(m.sum()), lambda m: zeros(()).copy_(m.sum()),
+            lambda m: zeros(4).scatter_add_(0, where, m.long()).sum(),
+            lambda m: zeros(4).index_add_(0, where, m.long()).sum(),
+            lambda m: zeros(4).index_put_((where,), m.long(), accumulate=True).sum(),
+            lambda m: zeros(40).masked_fill_(m, 1).sum(), lambda m: zeros(40).where(~m, 1).sum(),
+            lambda m: torch.sort(m.long(), out=(zeros(40), zeros(40)))[0].sum(),
+            lambda m: torch.add(zeros(40), m, out=torch.empty(40, dtype=torch.long, device=CARD)).sum(),
+            lambda m: torch.gt(score(x)[:, 0], 0, out=m).sum(), lambda m: m.logical_not_().logical_not_().sum(),
+            lambda m: torch.nn.functional.relu(m.long(), inplace=True).sum())
+    for i, way in enumerate(ways):
+        mask = score(x)[:, 0] > 0
+        n = way(mask).item()
+        true(n == 40 == len(x[mask]) == mask.sum().item(), i)
+    n_kept = 0
+    for _ in range(40):                              # deeper than a guess may be: not known again, and no error
+        n_kept += (score(x)[:, 0] > 0).sum()
+    n_kept.item()
+    finished = torch.zeros(40, dtype=torch.bool, device=CARD)
+    for n_turns in range(1, 6):                      # flags that are set as time goes on: no step is skipped
+        finished |= score(x)[:, 0] > 0
+        if finished.sum().item() == 40:
+            break
+    true(n_turns == 5 and len(x[finished]) == finished.sum().item())
+    chosen = torch.zeros(40, dtype=torch.bool, device=CARD)
+    chosen[score(x)[:, 0].topk(8).indices] = True    # a mask that is not known
+    true(chosen.sum().item() == len(x[chosen]))
+    ends = torch.empty(6, dtype=torch.long, device=CARD)
+    ends[0] = 0
+    torch.cumsum(torch.full((5,), 7, device=CARD), 0, out=ends[1:])
+    true(ends.tolist() == [0, 7, 14, 21, 28, 35])    # known, with no guess
+    true(torch.sort(ends, descending=True, out=(zeros(0), zeros(0)))[0].tolist() == [35, 28, 21, 14, 7, 0])
+    ends[1:3] = score(x)[:2, 0].long()
+    true(ends.tolist() == [0] * 6)                   # not known any more
+    library = torch.library.Library("replay", "FRAGMENT")
+    library.define("fill(Tensor(a!) x) -> ()")
+    library.impl("fill", lambda x: None, "CUDA")
+    raw = torch.empty(4, dtype=torch.long, device=CARD)
+    torch.ops.replay.fill(raw)                       # writes what nobody sees
+    raw[0] = 5
+    true(raw.tolist() == [0] * 4)
 
 
 def looked_up():

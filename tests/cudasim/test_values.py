@@ -93,6 +93,11 @@ class Tensor:
     def is_contiguous(self):
         return True
 
+    def clone(self):
+        made = Tensor(self.n, self.dtype, self.is_cuda)
+        made.storage.cells = list(self.storage.cells)
+        return made
+
     def any(self):
         return any(self.storage.cells)
 
@@ -148,8 +153,22 @@ def full(shape, value, dtype="int", device="cuda"):
 def add_(tensor, n):
     tensor._version += 1
     if not tensor.is_cuda:
-        tensor.storage.cells = [c + n for c in tensor.storage.cells]
+        more = n.storage.cells if isinstance(n, Tensor) else [n] * tensor.n
+        tensor.storage.cells = [c + m for c, m in zip(tensor.storage.cells, more)]
     return tensor
+
+
+@named("empty")
+def empty(n):
+    return Tensor(n, "int", True)
+
+
+@named("copied")
+def copied(tensor, out=None):
+    made = Tensor(tensor.n, tensor.dtype, tensor.is_cuda) if out is None else out
+    if not tensor.is_cuda:
+        made.storage.cells = list(tensor.storage.cells)
+    return made
 
 
 @named("item")
@@ -180,7 +199,14 @@ def total(tensor):
 
 
 equal = named("__eq__")(compared(lambda a, b: a == b))
-opposite = named("__invert__")(compared(lambda a, _: not a))
+@named("logical_not")
+def opposite(mask, _, out=None):
+    made = Tensor(mask.n, "bool", mask.is_cuda) if out is None else out
+    if not mask.is_cuda:
+        made.storage.cells = [not cell for cell in mask.storage.cells]
+    return made
+
+
 greater = named("__gt__")(compared(lambda a, b: a > b))
 less = named("__lt__")(compared(lambda a, b: a < b))
 
@@ -203,6 +229,7 @@ def fake_torch():
         setattr(torch, layout, layout)
     torch.nn = types.SimpleNamespace(Parameter=type("Parameter", (Tensor,), {}))
     torch.zeros = lambda n, **_: Tensor(n // CELL, "bytes", False)
+    torch.empty = lambda shape, dtype, device: Tensor(shape[0], dtype, False)
     torch.full, torch.unique, torch.unique_consecutive = full, None, None
     torch.count_nonzero = lambda mask: sum(map(bool, mask.storage.cells))
     torch.no_grad = contextlib.nullcontext
@@ -263,6 +290,10 @@ def check_known():
     three._version += 1
     check("a write that was not seen makes it unknown", beside.values.get(three), None)
     check("at its address as well", beside.values.tell(three.data_ptr(), CELL), None)
+    other = call(full, (1,), 3, device="cuda")
+    address, held, other.storage = other.data_ptr(), other.storage, Storage(1)           # x.data = y
+    check("nor what another tensor was put for", beside.values.tell(address, CELL), None)
+    del other, held
     gone = call(full, (1,), 3, device="cuda")
     storage = gone.storage._cdata
     del gone
@@ -290,6 +321,36 @@ def size_of(mask):
     beside.card.answered.clear()
     call(nonzero, mask)
     return beside.card.answered[0][0]
+
+
+def check_writes():
+    made = call(empty, 2)
+    call(add_, made, 3)
+    check("what nobody wrote to is known once it is written", (call(item, made), len(beside.values.of)), (3, 1))
+    made = call(empty, 2)
+    made._version += 1
+    call(add_, made, 3)
+    check("not if something was written that nobody saw", beside.values.get(made), None)
+    made = call(empty, 2)
+    beside.values.forget(made)
+    call(add_, made, 3)
+    check("nor if its address was given away", beside.values.get(made), None)
+    mask = call(greater, unknown(n=50), 0)
+    count, zero = call(total, mask), call(full, (1,), 0, device="cuda")
+    call(add_, count, 2)
+    call(add_, zero, count)
+    check("a guess is followed through writes", (call(item, zero), call(item, count), size_of(mask)), (52, 52, 50))
+    mask = call(greater, unknown(n=50), 0)
+    others = Tensor(50, "bool", True)
+    call(opposite, mask, None, out=others)
+    check("and into an `out`", (call(item, call(total, others)), size_of(mask)), (0, 50))
+    known = call(full, (1,), 7, device="cuda")
+    call(add_, known, unknown("int"))
+    check("what is not known is not after a write, either", beside.values.get(known), None)
+    again = call(full, (2,), 4, device="cuda")
+    seen = Tensor(2, "int", True)
+    call(copied, again, out=seen)
+    check("an `out` that is wholly written is known", call(item, seen), 4)
 
 
 def check_agreement():
@@ -498,8 +559,8 @@ def main():
     for function in (call, Tensor.__bool__, Tensor.__gt__, Tensor.__lt__):
         replay_values._hidden(function)              # PyTorch's lines, not the program's
     with contextlib.redirect_stderr(io.StringIO()) as said:
-        for rules in (check_known, check_unknown, check_agreement, check_choices, check_errors, check_loops, check_ends,
-                      check_guard):
+        for rules in (check_known, check_unknown, check_writes, check_agreement, check_choices, check_errors,
+                      check_loops, check_ends, check_guard):
             anew()
             rules()
     line = "test_values.py:%d: branches on a value that is not computed; it is taken for 1"
