@@ -68,6 +68,7 @@ enum call_kind {
                                        * other = enum device_workspaces, bytes = the size, if it is one for all */
     CALL_WAIT,                        /* the program waits for a stream; other = 1: for all of the device's */
     CALL_ALGORITHM_SEARCH,            /* cuDNN was tried out: the first plan that ran twice with the same operands */
+    CALL_EVENT_ASKED,                 /* it was asked whether work was done, for the first time */
     CALL_KINDS
 };
 

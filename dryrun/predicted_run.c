@@ -348,7 +348,7 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
     e = trace_open(run->trace, &trace, err);
     if (e != ERR_OK)
         return e;
-    const bool has_waits = trace_info(trace)->by_kind[EVENT_FREE_REQUESTED] > 0;
+    const bool has_waits = run->has_waits || trace_info(trace)->by_kind[EVENT_FREE_REQUESTED] > 0;
     const uint64_t reserved_bytes = trace_info(trace)->recorded_peak_reserved_bytes;
     e = coverage_read(trace, &coverage, err);
     if (run->is_of_jax)                          /* what XLA's autotuner repeats is no step */
@@ -529,6 +529,8 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
         e = sim_card_read(card, &is_complete, err);
     if (e == ERR_OK)
         out->others = card_sharing_find(card, &spans);
+    if (e == ERR_OK)
+        out->has_waits = sim_card_has_asked_events(card);
     if (e == ERR_OK)
         e = take_recordings(out, card, request, err);
     if (e == ERR_OK)

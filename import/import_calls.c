@@ -561,6 +561,7 @@ static enum err take_record(struct calls_import *p, uint32_t i, struct err_detai
     case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_SEGMENT: case CALL_SEGMENT_FREE:
     case CALL_PHYSICAL_FREE: case CALL_RANGE: case CALL_RANGE_FREE: case CALL_NO_EFFECT: case CALL_REFUSED:
     case CALL_MISSING: case CALL_WORKSPACE: case CALL_ALGORITHM_SEARCH:
+    case CALL_EVENT_ASKED:
     case CALL_KINDS:
         break;
     }

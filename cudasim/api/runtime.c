@@ -955,6 +955,7 @@ ENTRY(int, cudaEventRecordWithFlags, uint64_t event, uint64_t stream, unsigned f
 
 ENTRY(int, cudaEventQuery, uint64_t event)
 {
+    cudasim_note_event_asked(__builtin_return_address(0));
     return cudasim_remember(cudasim_event_query(event));
 }
 

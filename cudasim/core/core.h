@@ -461,6 +461,9 @@ CUDASIM_API enum device_workspaces cudasim_workspaces(enum workspace_library lib
 /* Records, once, that a program tries out algorithms (cudnn.benchmark). */
 CUDASIM_API void cudasim_note_algorithm_search(void);
 
+/* The code at `caller` asks whether work is done. Notes the first time, unless nothing of the card's hangs on it. */
+CUDASIM_API void cudasim_note_event_asked(const void *caller);
+
 /* ---- for tests: held streams, as sim/stream_queues.h ---- */
 CUDASIM_API void cudasim_hold_all(int is_held);
 CUDASIM_API void cudasim_hold(uint64_t stream, int is_held);

@@ -3,8 +3,10 @@
  * Entry points that do nothing, entry points that are not simulated, and what a convolution assumes. The first call of
  * each is recorded, for run-sim's summary.
  */
+#define _GNU_SOURCE                   /* dladdr */
 #include "cudasim/core/state.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,11 +70,28 @@ enum device_workspaces cudasim_workspaces(enum workspace_library library, uint64
     return workspaces;
 }
 
+static void note_once(int *is_noted, enum call_kind kind)
+{
+    if (__atomic_exchange_n(is_noted, 1, __ATOMIC_RELAXED) != 0 || cudasim_begin() != CODE_SUCCESS)
+        return;
+    cudasim_note((struct call_record){ .kind = (uint8_t)kind, .device = (uint8_t)cudasim_current_device() });
+    (void)cudasim_end(CODE_SUCCESS);
+}
+
 void cudasim_note_algorithm_search(void)
 {
     static int is_noted;
-    if (__atomic_exchange_n(&is_noted, 1, __ATOMIC_RELAXED) != 0 || cudasim_begin() != CODE_SUCCESS)
+    note_once(&is_noted, CALL_ALGORITHM_SEARCH);
+}
+
+/* PyTorch's allocator of the card's memory is in libc10_cuda. That of pinned memory and the watch over NCCL are in
+ * libtorch_cuda, and ask as well. */
+void cudasim_note_event_asked(const void *caller)
+{
+    static int is_noted;
+    Dl_info info = { .dli_fname = NULL };
+    if (__atomic_load_n(&is_noted, __ATOMIC_RELAXED) != 0)
         return;
-    cudasim_note((struct call_record){ .kind = CALL_ALGORITHM_SEARCH, .device = (uint8_t)cudasim_current_device() });
-    (void)cudasim_end(CODE_SUCCESS);
+    if (dladdr(caller, &info) == 0 || info.dli_fname == NULL || strstr(info.dli_fname, "libtorch_cuda.so") == NULL)
+        note_once(&is_noted, CALL_EVENT_ASKED);
 }

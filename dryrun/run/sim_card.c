@@ -52,6 +52,7 @@ struct sim_card {
     bool   has_lost;                 /* one of them because of the host */
     uint64_t lost;                   /* records without room on the disk */
     bool     has_search;             /* of the fastest algorithm of a convolution */
+    bool     has_asked_events;
     bool     is_open[RANGE_SOURCES]; /* what may move the peak; never the order of addresses, which is not tried */
     struct workspaces_asked workspaces;      /* of some process */
     struct jax_held jax;
@@ -368,6 +369,7 @@ static enum err take_journal(struct sim_card *c, const struct call_journal *log,
         else if (r->kind == CALL_WORKSPACE)
             workspaces_asked_take(&c->workspaces, r);
         c->has_search = c->has_search || r->kind == CALL_ALGORITHM_SEARCH;
+        c->has_asked_events = c->has_asked_events || r->kind == CALL_EVENT_ASKED;
     }
     c->n_processes += has_opened && !c->has_opened;
     c->has_opened = has_opened;
@@ -540,6 +542,11 @@ const struct workspaces_asked *sim_card_workspaces(const struct sim_card *c)
 bool sim_card_has_search(const struct sim_card *c)
 {
     return c->has_search;
+}
+
+bool sim_card_has_asked_events(const struct sim_card *c)
+{
+    return c->has_asked_events;
 }
 
 const struct jax_held *sim_card_jax(const struct sim_card *c)

@@ -54,6 +54,10 @@ bool sim_card_has_lost(const struct sim_card *c);
 /* Whether a process searched the fastest algorithm of a convolution (cudnn.benchmark), and what is to be said then. */
 bool sim_card_has_search(const struct sim_card *c);
 
+/* Whether it was asked if work was done: what follows hangs on when it is. PyTorch's allocator asks of a free block
+ * that another stream used (record_stream); where it is done by then, the recording shows nothing of it. */
+bool sim_card_has_asked_events(const struct sim_card *c);
+
 /* What JAX's allocator held. */
 const struct jax_held *sim_card_jax(const struct sim_card *c);
 #define SEARCH_CAUTION                                                                                               \

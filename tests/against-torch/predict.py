@@ -326,6 +326,18 @@ def loops(case):
     check("an interrupt gives the answer so far", program.returncode == 130 and "As far as was seen" in out, (out, err))
 
 
+def streams(case):
+    """The figures that PyTorch's DevLog of 29 September 2026 has of an H100: 1, 4, 1, 2 weights of 64 MiB at once."""
+    program = [sys.executable, str(ROOT / "examples" / "devlog" / "cross_stream.py")]
+    for way, at_once, late in (("bare", 1, 1), ("record_stream", 1, 4), ("wait", 1, 1), ("keep", 2, 2)):
+        for options, wanted in (((), at_once), (("--late-uses",), late)):
+            _, out, err = case.run("run-sim", *options, "--device", "h100-80g", "--", *program, way)
+            check("%s %s" % (way, options), "%d MiB for weights" % (64 * wanted) in out, out + err)
+        _, answer, out, _ = case.predict("--device", "h100-80g", "--", *program, way)
+        said = answer["cards"][0]["card_range"]
+        check("%s has its range" % way, said["high_bytes"] - said["low_bytes"] == (late - at_once) * 64 << 20, said)
+
+
 def recordings(case):
     for how, wanted in (("end", 0), ("exit", 5), ("term", 128 + signal.SIGTERM), ("fork", 0)):
         status, _, err = case.run("run-sim", "--device", "1GiB", "-o", "e.zst", "--", sys.executable, "ends.py", how)
@@ -345,7 +357,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (values, recordings, batches, cards, adapting, smallest, steps, validation, files, loops):
+        for part in (values, recordings, batches, cards, adapting, smallest, steps, validation, files, loops, streams):
             part(Case(replay, folder))
     return 1 if failures else 0
 

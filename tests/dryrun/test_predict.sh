@@ -306,6 +306,42 @@ is a.json largest 10
 expect 'the largest value is one that holds' 0 'batch=10 fits; 11 may fit' cat said
 expect 'and so is the smallest card' 0 'Needs a card of 240 MiB' "$replay" predict -o o -- ./train convolves 10
 
+# ---- a block that another stream still uses: 64 MiB more are taken where it is not done when the allocator asks ----
+mkdir lib
+cat >lib/allocator.c <<'C'
+int cudaEventQuery(void *event);
+int process_events(void *event)
+{
+    return cudaEventQuery(event);
+}
+C
+cat >late.c <<'C'
+int cudaMalloc(void **, unsigned long), cudaStreamCreate(void **), cudaEventCreate(void **);
+int cudaEventRecord(void *, void *), cudaEventQuery(void *), process_events(void *);
+int main(int argc, char **argv)
+{
+    void *p, *stream, *event;
+    cudaMalloc(&p, 64 << 20);
+    cudaStreamCreate(&stream);
+    cudaEventCreate(&event);
+    cudaEventRecord(event, stream);
+    return (argc > 1 ? cudaEventQuery : process_events)(event) != 0 && cudaMalloc(&p, 64 << 20) != 0;
+}
+C
+cc -w -shared -fPIC -o lib/libc10_cuda.so lib/allocator.c "$2/cudasim/libcudart.so.12" &&
+    cc -w -o late late.c lib/libc10_cuda.so "$2/cudasim/libcudart.so.12" -Wl,-rpath,"$PWD/lib" || exit 1
+expect 'late uses are in the range, though nothing of them was recorded' 0 \
+    'Fits on 1GiB: takes 64 MiB (64 MiB to 128 MiB) of 1 GiB' "$replay" predict --device 1GiB -o o -- ./late
+expect 'and told' 0 'lies between 64 MiB and 128 MiB: when other streams are done (+64 MiB).' \
+    sh -c '"$0" predict --device 1GiB -o o -- ./late | tr -s " \n" " "' "$replay"
+expect 'what does not fit then may fit' 4 'May fit on 100MiB' "$replay" predict --device 100MiB -o o -- ./late
+expect 'so is what the program does where it asks itself' 0 \
+    'Fits on 1GiB: takes 64 MiB (64 MiB to 128 MiB) of 1 GiB' "$replay" predict --device 1GiB -o o -- ./late itself
+cp lib/libc10_cuda.so lib/libtorch_cuda.so
+cc -w -o pinned late.c lib/libtorch_cuda.so "$2/cudasim/libcudart.so.12" -Wl,-rpath,"$PWD/lib" || exit 1
+expect 'but not what pinned memory asks for' 1 '' \
+    sh -c '"$0" predict --device 1GiB -o o -- ./pinned | grep done' "$replay"
+
 # ---- cudnn.benchmark: its search takes 400 MiB where they are free, and never refuses ----
 expect 'a search is in the range' 0 'Fits on 1GiB: takes 200 MiB (180 MiB to 400 MiB) of 1 GiB' \
     "$replay" predict --device 1GiB --json a.json -o o -- ./train searches 10
