@@ -120,6 +120,8 @@ struct rig_extent { size_t width, height, depth; };
     X(int, cuMemAlloc_v2, (uint64_t *, size_t))                                                         \
     X(int, cuMemFree_v2, (uint64_t))                                                                    \
     X(int, cuMemGetInfo_v2, (size_t *, size_t *))                                                       \
+    X(int, cuPointerGetAttribute, (void *, int, uint64_t))                                              \
+    X(int, cuPointerGetAttributes, (unsigned, const int *, void **, uint64_t))                          \
     X(int, cuMemAddressReserve, (uint64_t *, size_t, size_t, uint64_t, uint64_t))                       \
     X(int, cuMemAddressFree, (uint64_t, size_t))                                                        \
     X(int, cuMemCreate, (uint64_t *, size_t, const void *, uint64_t))                                   \

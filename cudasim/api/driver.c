@@ -512,34 +512,54 @@ ENTRY(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t addr
 }
 
 /* CUpointer_attribute: context 1, memory type 2, device pointer 3, host pointer 4, buffer id 7, managed 8, device
- * ordinal 9, start 11, size 12, mapped 13. */
+ * ordinal 9, start 11, size 12, mapped 13. Returns the size of the value; 0: this memory has none. */
+static size_t pointer_attribute(const struct cudasim_pointer *p, int attribute, uint64_t addr, uint64_t *value)
+{
+    const bool is_host = p->kind == MEMORY_HOST || p->kind == MEMORY_REGISTERED;
+    *value = 0;
+    switch (attribute) {
+    case 1:  *value = context_of(p->device); return 8;
+    case 2:  *value = is_host ? 1 : 2; return 4;
+    case 3:  *value = addr; return 8;
+    case 4:
+        *value = is_host || p->kind == MEMORY_MANAGED ? addr : 0;
+        return *value != 0 ? 8 : 0;
+    case 7:  *value = p->number + 1; return 8;
+    case 8:  *value = p->kind == MEMORY_MANAGED; return 1;
+    case 9:  *value = (uint64_t)p->device; return 4;
+    case 10: *value = p->kind == MEMORY_DEVICE && p->pool == 0; return 4;
+    case 11: *value = p->base; return 8;
+    case 12: *value = p->bytes; return 8;
+    case 13: *value = 1; return 1;
+    default: return 4;                               /* abilities that simulated memory lacks */
+    }
+}
+
 ENTRY(int, cuPointerGetAttribute, void *out, int attribute, uint64_t addr)
 {
     const struct cudasim_pointer p = cudasim_pointer(addr);
-    const bool is_host = p.kind == MEMORY_HOST || p.kind == MEMORY_REGISTERED;
     uint64_t value = 0;
-    size_t n = 8;
     if (p.kind == MEMORY_UNKNOWN || out == NULL)
         return CODE_INVALID_VALUE;
-    switch (attribute) {
-    case 1:  value = context_of(p.device); break;
-    case 2:  value = is_host ? 1 : 2, n = 4; break;
-    case 3:  value = addr; break;
-    case 4:
-        if (!is_host && p.kind != MEMORY_MANAGED)
-            return CODE_INVALID_VALUE;
-        value = addr;
-        break;
-    case 7:  value = p.number + 1; break;
-    case 8:  value = p.kind == MEMORY_MANAGED, n = 1; break;
-    case 9:  value = (uint64_t)p.device, n = 4; break;
-    case 10: value = p.kind == MEMORY_DEVICE && p.pool == 0, n = 4; break;
-    case 11: value = p.base; break;
-    case 12: value = p.bytes; break;
-    case 13: value = 1, n = 1; break;
-    default: n = 4; break;                           /* abilities that simulated memory lacks */
-    }
+    const size_t n = pointer_attribute(&p, attribute, addr, &value);
     memcpy(out, &value, n);
+    return n > 0 ? CODE_SUCCESS : CODE_INVALID_VALUE;
+}
+
+/* Of memory that CUDA does not know, and of what this memory has not, each value is 0, which is no error here. */
+ENTRY(int, cuPointerGetAttributes, unsigned n_attributes, const int *attributes, void **out, uint64_t addr)
+{
+    const struct cudasim_pointer p = cudasim_pointer(addr);
+    NEEDS(attributes);
+    NEEDS(out);
+    for (unsigned i = 0; i < n_attributes; i++) {
+        uint64_t value = 0;
+        const size_t n = pointer_attribute(&p, attributes[i], addr, &value);
+        if (out[i] == NULL)
+            return CODE_INVALID_VALUE;
+        value = p.kind == MEMORY_UNKNOWN ? 0 : value;
+        memcpy(out[i], &value, n > 0 ? n : sizeof value);
+    }
     return CODE_SUCCESS;
 }
 

@@ -284,11 +284,14 @@ def _is_error(statement):
 
 @functools.lru_cache(maxsize=1024)
 def calm_answer(file, line):
-    """What a line in the test of an `if` must get so that the program raises no error: `if not ok.all(): raise` True.
-    None: it guards none, or one does not know."""
+    """What a line in the test of an `if` or an `assert` must get so that the program raises no error: `if not ok.all():
+    raise` True. None: it guards none, or one does not know."""
     tree = _tree(file)
     nodes = () if tree is None else ast.walk(tree)
-    for node in (n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line)):
+    for node in (n for n in nodes if isinstance(n, (ast.If, ast.Assert)) and _covers(n.test, line)):
+        if isinstance(node, ast.Assert):
+            signs = set(_signs(node.test))
+            return signs == {True} if len(signs) == 1 else None
         raises = [any(_is_error(s) for s in body) for body in (node.body, node.orelse)]
         signs = set(_signs(node.test))
         if raises[0] != raises[1] and len(signs) == 1:

@@ -16,6 +16,8 @@ import sys
 import threading
 import time
 
+from replay_decisions import calm_answer
+
 
 class _Watch:
     def __init__(self, jax, folder):
@@ -117,6 +119,20 @@ class _Requests:
                 signal.signal(number, on_end)
 
 
+def pass_checks(array):
+    """Lets what guards an error hold: `if not is_valid: raise`, `assert jnp.isfinite(x).all()`. What no kernel computed
+    is read as zeros, and so as False. True is left: the program may have put it there."""
+    read = array.__bool__
+
+    def answer(self):
+        value = read(self)
+        if value or not any(d.platform in ("gpu", "cuda") for d in self.devices()):
+            return value
+        frame = sys._getframe(1)
+        return calm_answer(frame.f_code.co_filename, frame.f_lineno) is True
+    array.__bool__ = answer
+
+
 def _is_refused(error):
     """Whether it, or what it came of, says that memory was refused."""
     while error is not None and "RESOURCE_EXHAUSTED" not in str(error):
@@ -149,6 +165,9 @@ def install(jax):
     folder = os.environ.get("REPLAY_CUDASIM_JOURNAL")
     if not folder:
         return
+    arrays = sys.modules.get("jax._src.array")
+    if hasattr(arrays, "ArrayImpl"):
+        pass_checks(arrays.ArrayImpl)
     watch = _Watch(jax, folder)
     atexit.register(watch.look_safely)
     threading.Thread(target=watch.follow, name="replay", daemon=True).start()

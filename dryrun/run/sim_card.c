@@ -622,8 +622,8 @@ static void print_real(const struct sim_card *c)
 static void print_cautions(const struct sim_card *c)
 {
     print_paragraph(c->jax.is_there
-                        ? "No kernel ran: what is read from the card is zeros. A program that branches on it (a loss, "
-                          "a gradient norm) may have taken another path."
+                        ? "No kernel ran: what is read from the card is zeros, and a check that guards an error "
+                          "passes. A program that branches on it (a loss, a gradient norm) may have taken another path."
                         : "No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are "
                           "zeros, and a single number that PyTorch reads is 1e-6. A program that branches on one (a "
                           "loss, a gradient norm) may have taken another path.");

@@ -153,6 +153,17 @@ static void take_mention(struct log_answer *a, const struct log_forms_walk *w)
     log_later_read(w->text, w->n, 0, true, &a->later);
 }
 
+/* Which library asked the driver. Of one that PyTorch would leave memory to, only whether JAX called it, which cannot
+ * leave it any. */
+static const struct log_caller *find_caller(const struct log_answer *a, const char *bytes, size_t n)
+{
+    const bool is_of_torch = a->found.form->lever[0] == '@';
+    if (!is_of_driver(a->found.form) && !is_of_torch)
+        return NULL;
+    const struct log_caller *caller = log_facts_caller(bytes, n, a->found.at);
+    return is_of_driver(a->found.form) || (caller != NULL && strcmp(caller->stack, "jax") == 0) ? caller : NULL;
+}
+
 static void read_found(struct log_answer *a, const struct log_walk *w, bool has_text, size_t n)
 {
     const char *bytes = w->forms.text;
@@ -160,8 +171,8 @@ static void read_found(struct log_answer *a, const struct log_walk *w, bool has_
     choose_later(a, w);
     if (!log_own_line(bytes, answered_at(a), a->own_line, sizeof a->own_line))
         a->own_line[0] = '\0';
-    if (!a->is_text && is_of_driver(a->found.form))
-        a->caller = log_facts_caller(bytes, n, a->found.at);
+    if (!a->is_text)
+        a->caller = find_caller(a, bytes, n);
     if (!a->is_text && is_of_ggml(a->found.form) && a->found.form->verdict != VERDICT_HOST)
         a->backend = log_facts_backend(bytes, n, a->found.at);
     if (!a->is_text && (strcmp(a->found.form->stack, "jax") == 0 || strcmp(a->found.form->stack, "tensorflow") == 0))

@@ -180,10 +180,21 @@ static void print_killed(FILE *out, const struct log_answer *a)
     words_print_screen(out, &w);
 }
 
+/* "The card was full outside PyTorch": or outside the allocator of the library that called. */
+static void add_sentence(struct words *w, const struct log_answer *a)
+{
+    static const char torch[] = "outside PyTorch";
+    const char *sentence = sentence_of(&a->found), *at = strstr(sentence, torch);
+    if (at == NULL || a->caller == NULL || strcmp(a->caller->stack, "jax") != 0)
+        words_add(w, "%s", sentence);
+    else
+        words_add(w, "%.*soutside JAX's allocator%s", (int)(at - sentence), sentence, at + strlen(torch));
+}
+
 static void print_form(FILE *out, const struct log_answer *a)
 {
     struct words first = { .n = 0 };
-    words_add(&first, "%s", sentence_of(&a->found));
+    add_sentence(&first, a);
     words_print_screen(out, &first);
     print_lever(out, a);
     print_figures(out, &a->found.figures);

@@ -65,7 +65,7 @@ static const char *const recoveries[] = { "skipp", "retry", "recover", "trying b
                                           "is not a failure", "falling back", "fallback", "reducing batch",
                                           "reducing the", "reduced", "halving", "halved", "decreasing batch",
                                           "decreased", "lowered", "continuing", "failed with value", NULL };
-static const char *const negations[] = { "could not", "cannot", "unable to", "failed to", "failed before",
+static const char *const negations[] = { "could not", "cannot", "unable to", "failed to", "failed before", "to ignore",
                                          "would", "try reducing", NULL };
 /* Words that say of an error in its own line that the program does without. */
 static const char *const tolerances[] = { "is not a failure", "falling back", "failed to allocate pinned",

@@ -52,7 +52,7 @@ static bool is_of_memory(const char *line)
 {
     static const char *const parts[] = { "memory", "Memory", "CUDA", "ChildFailed", "CalledProcess", "ProcessRaised",
                                          "ProcessExited", "Engine", "WorkerProc", "SystemExit", "'NoneType' object",
-                                         "NRT_RESOURCE", "Runtime.ExitError",
+                                         "NRT_RESOURCE", "Runtime.ExitError", "BLAS support",
                                          NULL };
     return holds_any(line, parts);
 }

@@ -66,7 +66,8 @@ static bool is_quoted(const char *text, size_t from, size_t at)
     const bool is_raise = holds(text, from, before, "raise ");
     const bool is_shown = ends_with(text, from, before, "Error(") && (!is_raise || is_running(text, from));
     const bool is_assertion = ends_with(text, from, before, "Assertion");
-    const bool is_named = ends_with(text, from, before, ":") || ends_with(text, from, before, "rror");
+    const bool is_named = ends_with(text, from, before, ":") || ends_with(text, from, before, "rror") ||
+                          ends_with(text, from, before, "(may be unrelated)");        /* what XLA quotes of NCCL */
     return !is_field && !is_shown && !is_assertion && !is_named;
 }
 

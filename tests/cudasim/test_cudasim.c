@@ -314,6 +314,28 @@ Test(cudasim, a_driver_program_needs_init_and_a_context)
     cr_expect_eq(r.cuCtxDestroy_v2(context), CODE_SUCCESS);
 }
 
+/* XLA asks for several at once, of the host's memory too. */
+Test(cudasim, several_facts_of_a_pointer_are_as_one_by_one_and_none_of_one_that_is_not_known)
+{
+    struct cudasim_rig r;
+    static const int asked[] = { 2, 9, 11, 12, 4 };      /* type, device, start, size, the host's address */
+    uint64_t addr = 0, context, got[5] = { 0 }, one = 0;
+    void *out[] = { &got[0], &got[1], &got[2], &got[3], &got[4] };
+    cudasim_rig_open(&r, "sim:1GiB", NULL);
+    cr_assert_eq(r.cuInit(0), CODE_SUCCESS);
+    cr_assert_eq(r.cuCtxCreate_v2(&context, 0, 0), CODE_SUCCESS);
+    cr_assert_eq(r.cuMemAlloc_v2(&addr, 3 * MIB), CODE_SUCCESS);
+    cr_expect_eq(r.cuPointerGetAttributes(5, asked, out, addr + 100), CODE_SUCCESS);
+    cr_expect(got[0] == 2 && got[1] == 0 && got[2] == addr && got[3] == 3 * MIB && got[4] == 0);
+    cr_expect_eq(r.cuPointerGetAttribute(&one, 4, addr), CODE_INVALID_VALUE, "alone that is an error");
+    for (size_t i = 0; i < 5; i++)
+        got[i] = UINT64_MAX;
+    cr_expect_eq(r.cuPointerGetAttributes(5, asked, out, (uintptr_t)&one), CODE_SUCCESS);
+    cr_expect((uint32_t)got[0] == 0 && got[2] == 0 && got[3] == 0 && got[4] == 0);
+    cr_expect_eq(r.cuPointerGetAttributes(5, NULL, out, addr), CODE_INVALID_VALUE);
+    cr_expect_eq(r.cuMemFree_v2(addr), CODE_SUCCESS);
+}
+
 /* Maps 2 x 20 MiB into a range and unmaps it again; after each step the free memory is checked. */
 Test(cudasim, virtual_memory_is_held_by_handles_and_by_mappings)
 {

@@ -47,5 +47,38 @@ for program, is_cut, what in ENDS:
         if found != ["cut.xplane.pb" if is_cut else "xplane.pb"]:
             failures += 1
             print("FAILED: a recording that ends %s: %s" % (what, found), file=sys.stderr)
+
+# What guards an error holds, though no kernel computed it.
+CHECKS = """
+import sys, types
+sys.path.insert(0, %r)
+import replay_jax
+class Array:
+    def __init__(self, value, platform="gpu"): self.value, self.platform = value, platform
+    def __bool__(self): return self.value
+    def devices(self): return [self]
+replay_jax.pass_checks(Array)
+no, on_host = Array(False), Array(False, "cpu")
+def checked():
+    if not no: raise ValueError("what JAX computes is taken to be wrong")
+    assert no
+    assert not no
+    if no: raise ValueError("or right where that is an error")
+    return "branch" if no else "no branch"
+if checked() != "no branch":
+    sys.exit("what guards no error stays as it was read")
+try:
+    assert on_host
+    sys.exit("what the host has is known")
+except AssertionError:
+    pass
+""" % str(HOOKS)
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "checks.py")
+    pathlib.Path(path).write_text(CHECKS)
+    said = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=60)
+    if said.returncode != 0:
+        failures += 1
+        print("FAILED: checks: %s" % said.stderr, file=sys.stderr)
 print("%d failures" % failures)
 sys.exit(1 if failures else 0)
