@@ -12,6 +12,7 @@
 #define START_STATE_WORDS "empty|mid-run"
 #define TURN_WORDS "step|half"
 #define WALLS_WORDS "streams|late-uses|both"
+#define SERVER_KIND_WORDS "vllm|sglang"
 #define SERVER_VERDICT_WORDS "fits|may-fit|does-not-fit|unknown"
 #define SERVER_END_WORDS "ready|no-cache|request-too-long|share-not-free|refused|died-later|other"
 

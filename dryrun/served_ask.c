@@ -56,8 +56,12 @@ static char *write_body(const struct served_ask *a)
     FILE *f = text_stream_open(&body);
     if (f == NULL)
         return NULL;
-    fprintf(f, "{\"max_tokens\":%d,\"ignore_eos\":true,%s\"prompt\":", ANSWER_TOKENS,
-            a->wants_logprobs ? "\"prompt_logprobs\":1," : "");
+    if (a->is_sglang)
+        fprintf(f, "{\"sampling_params\":{\"max_new_tokens\":%d,\"ignore_eos\":true},%s\"input_ids\":", ANSWER_TOKENS,
+                a->wants_logprobs ? "\"return_logprob\":true,\"logprob_start_len\":0," : "");
+    else
+        fprintf(f, "{\"max_tokens\":%d,\"ignore_eos\":true,%s\"prompt\":", ANSWER_TOKENS,
+                a->wants_logprobs ? "\"prompt_logprobs\":1," : "");
     write_prompts(f, a);
     fprintf(f, "}");
     return text_stream_take(&body);
@@ -69,8 +73,9 @@ static char *write_request(const struct served_ask *a)
     struct text_stream text;
     char *body = write_body(a), *made = NULL;
     if (body != NULL && text_stream_open(&text) != NULL) {
-        fprintf(text.file, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                           "Connection: close\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+        fprintf(text.file, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                           "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                a->is_sglang ? "/generate" : "/v1/completions", strlen(body), body);
         made = text_stream_take(&text);
     }
     free(body);

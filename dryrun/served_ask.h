@@ -20,6 +20,7 @@ enum { HTTP_OK = 200 };
 struct served_ask {
     enum served_asking state;
     bool     wants_logprobs;         /* of the prompts, as well */
+    bool     is_sglang;              /* asked by its own interface, which needs no tokenizer; else by OpenAI's */
     int      port, socket;           /* socket: valid while ASKING */
     uint64_t prompts, prompt_tokens;
     int      status;                 /* of HTTP; 0: no answer */

@@ -10,6 +10,7 @@
 #include "dryrun/run/run_child.h"
 #include "dryrun/run/sim_card.h"
 #include "dryrun/safe/overlay.h"
+#include "dryrun/sglang_budget.h"
 #include "replay/results/result.h"
 #include "sim/card_context.h"
 
@@ -30,18 +31,29 @@ static const char *base_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* Where the words of vLLM's own command line begin: after "serve" or after the module of its server. 0: another
+/* Where the words of a server's own command line begin: after "serve" or after the module of the server. 0: another
  * program. */
-static size_t server_words(const struct served_request *r)
+static size_t words_after(const struct served_request *r, const char *program, const char *module)
 {
     for (size_t i = 1; i < r->n_words; i++) {
         const char *word = r->program[i], *before = base_name(r->program[i - 1]);
-        if (strcmp(word, "serve") == 0 && strncmp(before, "vllm", 4) == 0)
+        if (strcmp(word, "serve") == 0 && strncmp(before, program, strlen(program)) == 0)
             return i + 1;
-        if (strcmp(before, "-m") == 0 && strcmp(word, "vllm.entrypoints.openai.api_server") == 0)
+        if (strcmp(before, "-m") == 0 && strcmp(word, module) == 0)
             return i + 1;
     }
     return 0;
+}
+
+static size_t sglang_words(const struct served_request *r)
+{
+    return words_after(r, "sglang", "sglang.launch_server");
+}
+
+static size_t server_words(const struct served_request *r)
+{
+    const size_t vllm = words_after(r, "vllm", "vllm.entrypoints.openai.api_server");
+    return vllm > 0 ? vllm : sglang_words(r);
 }
 
 /* Whether an option stands there, with its value or without. */
@@ -54,11 +66,11 @@ static bool has_option(const struct served_request *r, size_t from, const char *
     return false;
 }
 
-/* The model: the first word after "serve", or after --model. NULL: none. */
+/* The model: the first word after "serve", or after --model, SGLang's --model-path. NULL: none. */
 static const char *model_of(const struct served_request *r, size_t from)
 {
     for (size_t i = from; i + 1 < r->n_words; i++)
-        if (strcmp(r->program[i], "--model") == 0)
+        if (strcmp(r->program[i], "--model") == 0 || strcmp(r->program[i], "--model-path") == 0)
             return r->program[i + 1];
     return from < r->n_words && r->program[from][0] != '-' ? r->program[from] : NULL;
 }
@@ -79,9 +91,14 @@ static bool lacks_tokenizer(const char *model)
     return true;
 }
 
-bool served_is_vllm(const struct served_request *r)
+bool served_takes_options(const struct served_request *r)
 {
     return server_words(r) > 0;
+}
+
+bool served_is_sglang(const struct served_request *r)
+{
+    return sglang_words(r) > 0;
 }
 
 /* The words with ours after them, in `words`, which has room for them and WORDS_ADDED more. A later option wins. */
@@ -97,6 +114,7 @@ static void add_words(struct served *s, const struct served_start *start, const 
     const char *model = model_of(r, from);
     s->has_dummy_weights = !has_option(r, from, "--load-format");
     s->has_dummy_tokenizer = model != NULL && lacks_tokenizer(model) && !has_option(r, from, "--tokenizer") &&
+                             !has_option(r, from, "--tokenizer-path") &&
                              !has_option(r, from, "--skip-tokenizer-init");
     if (s->has_dummy_weights) {
         words[n++] = "--load-format";
@@ -239,6 +257,14 @@ static void tell_end(const struct served_start *s, size_t number)
 
 enum { ASK_WITHIN_S = 120, STEP_TOKENS = 2048 };
 
+/* SGLang lets in no more than its cache holds. */
+static uint64_t longest_request(const struct server_log *log, uint64_t step)
+{
+    const uint64_t longest = log->request_tokens > 0 ? (uint64_t)log->request_tokens : step;
+    return log->kind == SERVER_SGLANG && log->tokens > 0 && (uint64_t)log->tokens < longest ? (uint64_t)log->tokens
+                                                                                             : longest;
+}
+
 /* Whether the server, which is ready, has been asked as well, if it is to be: for a step, and if it answers, for the
  * logprobs of its prompts. */
 static bool is_asked(struct starting *s, const char *text, size_t n)
@@ -251,7 +277,7 @@ static bool is_asked(struct starting *s, const char *text, size_t n)
         s->ready_s = start->within_s + 1;
     server_log_read(text, n, SERVER_UNTOLD, &log);
     const uint64_t step = log.step_tokens > 0 ? (uint64_t)log.step_tokens : STEP_TOKENS;
-    const uint64_t longest = log.request_tokens > 0 ? (uint64_t)log.request_tokens : step;
+    const uint64_t longest = longest_request(&log, step);
     if (!served_ask_look(&start->ask, step, longest))
         return start->within_s >= s->ready_s + ASK_WITHIN_S;
     return start->ask.status != HTTP_OK || served_ask_look(&start->ask_logprobs, step, longest) ||
@@ -286,9 +312,13 @@ static enum err run_server(struct served *s, struct served_start *start, struct 
     int status;
     if (words == NULL)
         return err_no_memory(err);
-    start->ask.port = s->asked.asks && served_is_vllm(&s->asked) ? served_ask_port() : 0;
-    start->ask_logprobs = (struct served_ask){ .port = start->ask.port, .wants_logprobs = true };
-    snprintf(start->port, sizeof start->port, "%d", start->ask.port);        /* 0: any that is free */
+    const bool is_sglang = served_is_sglang(&s->asked);
+    start->ask.port = s->asked.asks && served_takes_options(&s->asked) ? served_ask_port() : 0;
+    start->ask.is_sglang = is_sglang;
+    start->ask_logprobs = (struct served_ask){ .port = start->ask.port, .wants_logprobs = true,
+                                               .is_sglang = is_sglang };
+    const int port = is_sglang && start->ask.port == 0 ? served_ask_port() : start->ask.port;
+    snprintf(start->port, sizeof start->port, "%d", port);       /* 0: any that is free, of vLLM's */
     add_words(s, start, words);
     overlay_share(overlay, place->folder);           /* the card's journals lie there, too */
     enum err e = put_env(s, card, &env, err);
@@ -358,7 +388,8 @@ static bool is_unanswered(const struct served_ask *a)
 }
 
 /* What the server said, and what the card saw. */
-static enum err read_start(struct served_start *start, struct sim_card *card, const char *log, struct err_detail *err)
+static enum err read_start(const struct served *s, struct served_start *start, struct sim_card *card, const char *log,
+                           struct err_detail *err)
 {
     size_t n;
     bool is_complete;
@@ -372,6 +403,7 @@ static enum err read_start(struct served_start *start, struct sim_card *card, co
         if (start->log.end == SERVER_IS_READY && server_log_has_refusal(text, n) &&
             (is_unanswered(&start->ask) || is_unanswered(&start->ask_logprobs)))
             start->log.end = SERVER_DIED_LATER;
+        start->log.kind = served_is_sglang(&s->asked) ? SERVER_SGLANG : start->log.kind;
         start->budget = server_budget_of(&start->log);
         if (served_shares_host(start) && start->budget.verdict == SERVER_FITS)
             start->budget.verdict = SERVER_MAY_FIT;          /* if the host leaves so much */
@@ -389,6 +421,8 @@ static enum err read_start(struct served_start *start, struct sim_card *card, co
             sum += p[i].peak_bytes[d];
         start->peak_bytes = sum > start->peak_bytes ? sum : start->peak_bytes;
     }
+    if (start->log.kind == SERVER_SGLANG)
+        sglang_budget_add_peak(&start->log, (int64_t)start->peak_bytes, start->ask.status == HTTP_OK, &start->budget);
     if (start->budget.verdict == SERVER_FITS && server_leaves_too_little(&start->log, (int64_t)start->peak_bytes))
         start->budget.verdict = SERVER_MAY_FIT;
     free(text);
@@ -431,7 +465,7 @@ enum err served_run(struct served *s, struct served_place *place, struct served_
     if (e == ERR_INTERRUPTED)
         e = end_interrupted(s, start, log, err);
     if (e == ERR_OK)
-        e = read_start(start, card, log, err);
+        e = read_start(s, start, card, log, err);
     if (e == ERR_OK)
         tell_end(start, place->n);
     sim_card_close(card, false);

@@ -14,8 +14,9 @@ struct served_place {
     size_t n;                        /* runs that were made here */
 };
 
-/* Whether the words are those of vLLM's own command line: then options may be added. */
-bool served_is_vllm(const struct served_request *r);
+/* Whether the words are those of a server's own command line: then options may be added. SGLang's, or vLLM's. */
+bool served_takes_options(const struct served_request *r);
+bool served_is_sglang(const struct served_request *r);
 
 /* Whether the host has a part of its card's memory: then the server only may start. */
 bool served_shares_host(const struct served_start *s);

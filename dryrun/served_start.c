@@ -23,7 +23,8 @@ static enum err play_load(const struct served_request *r, const struct request_t
 {
     const struct server_log *log = &s->log;
     const int64_t least = s->budget.tokens_least, tokens = least == SERVER_UNTOLD ? log->tokens : least;
-    if (log->end != SERVER_IS_READY || log->has_mixed_layers || tokens == SERVER_UNTOLD || tokens < BLOCK_TOKENS)
+    if (log->kind != SERVER_VLLM || log->end != SERVER_IS_READY || log->has_mixed_layers || tokens == SERVER_UNTOLD ||
+        tokens < BLOCK_TOKENS)
         return ERR_OK;
     s->pool = (struct pool){ .tokens = (uint64_t)tokens, .block_tokens = BLOCK_TOKENS,
                              .running_most = told_or(log->running_most, RUNNING_MOST),

@@ -1,58 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* What a server's start on a simulated card tells, on one screen and as JSON. */
+#include "dryrun/served_sglang.h"
 #include "dryrun/served_tries.h"
+#include "dryrun/served_words.h"
 
 #include "base/units.h"
 #include "replay/results/result.h"
 #include "report/text/json_writer.h"
-#include "report/text/terminal_table.h"
-#include "report/text/text.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-enum { SCREEN = 80, SENTENCE = 256 };
-
-static bool is_told(int64_t value)
-{
-    return value != SERVER_UNTOLD;
-}
-
-/* "72.85", as the server prints GiB. */
-static const char *gib(int64_t bytes, char buf[TEXT_NUMBER])
-{
-    snprintf(buf, TEXT_NUMBER, "%.2f", (double)bytes / (double)GIB);
-    return buf;
-}
-
-static const char *count(int64_t n, char buf[TEXT_NUMBER])
-{
-    return text_count(n < 0 ? 0 : (uint64_t)n, buf);
-}
-
-/* Three digits: "9.16 million", "44,900". */
-static const char *about(int64_t n, char buf[TEXT_NUMBER])
-{
-    int64_t unit = 1;
-    while (n / unit >= 1000)
-        unit *= 10;
-    const int64_t rounded = n / unit * unit;
-    if (rounded >= 1000000)
-        snprintf(buf, TEXT_NUMBER, "%.*f million", rounded >= 100000000 ? 0 : rounded >= 10000000 ? 1 : 2,
-                 (double)rounded / 1e6);
-    else
-        count(rounded, buf);
-    return buf;
-}
 
 /* ---- the first sentence ---- */
 
 /* Why it only may start. */
 static void add_may_start(const struct served_start *s, struct words *w)
 {
-    char shared[SENTENCE];
+    char shared[SERVED_SENTENCE];
     const struct server_budget *b = &s->budget;
-    const bool is_cache_open = is_told(b->cache_least) && is_told(b->request_bytes) &&
+    const bool is_cache_open = served_is_told(b->cache_least) && served_is_told(b->request_bytes) &&
                                b->cache_least < b->request_bytes;
     if (served_shares_host(s)) {
         device_say_shared(s->model->name, shared, sizeof shared);
@@ -76,25 +42,20 @@ static void add_started(const struct served_start *s, struct words *w)
     const struct server_log *log = &s->log;
     char cache[TEXT_NUMBER], tokens[TEXT_NUMBER], requests[TEXT_NUMBER], length[TEXT_NUMBER];
     words_add(w, "It %s on %s", s->budget.verdict == SERVER_MAY_FIT ? "may start" : "starts", s->card);
-    if (is_told(log->cache))
-        words_add(w, ", with %s%s GiB of KV cache", log->is_cache_given ? "" : "at most ", gib(log->cache, cache));
-    if (is_told(log->tokens))
-        words_add(w, ": %s tokens", count(log->tokens, tokens));
+    if (served_is_told(log->cache))
+        words_add(w, ", with %s%s GiB of KV cache", log->is_cache_given ? "" : "at most ",
+                  served_gib(log->cache, cache));
+    if (served_is_told(log->tokens))
+        words_add(w, ": %s tokens", served_count(log->tokens, tokens));
     if (s->budget.requests >= 1)
-        words_add(w, ", %s %s of %s tokens at once", count((int64_t)s->budget.requests, requests),
-                  s->budget.requests < 2 ? "request" : "requests", count(log->request_tokens, length));
-    if (!is_told(log->cache))
+        words_add(w, ", %s %s of %s tokens at once", served_count((int64_t)s->budget.requests, requests),
+                  s->budget.requests < 2 ? "request" : "requests", served_count(log->request_tokens, length));
+    if (!served_is_told(log->cache))
         words_add(w, ". It tells of no KV cache; its processes take at most %s GiB of the card, beside the context",
-                  gib((int64_t)s->peak_bytes, cache));
+                  served_gib((int64_t)s->peak_bytes, cache));
     words_add(w, ".");
     if (s->budget.verdict == SERVER_MAY_FIT)
         add_may_start(s, w);
-}
-
-static bool ends_sentence(const char *line)
-{
-    const size_t n = strlen(line);
-    return n > 0 && strchr(".!?", line[n - 1]) != NULL;
 }
 
 static void add_stopped(const struct served *all, const struct served_start *s, struct words *w)
@@ -104,12 +65,13 @@ static void add_stopped(const struct served *all, const struct served_start *s, 
     switch (log->end) {
     case SERVER_REQUEST_TOO_LONG:
         words_add(w, "It does not start on %s: one request of %s tokens needs %s GiB of KV cache, and %s GiB are left.",
-                  s->card, count(log->request_tokens, a), gib(log->request_bytes, b), gib(log->cache, c));
+                  s->card, served_count(log->request_tokens, a), served_gib(log->request_bytes, b),
+                  served_gib(log->cache, c));
         return;
     case SERVER_HAS_NO_CACHE:
         words_add(w, "It does not start on %s: nothing is left for the KV cache", s->card);
-        if (is_told(log->cache) && log->cache < 0)
-            words_add(w, ", %s GiB less than nothing", gib(-log->cache, a));
+        if (served_is_told(log->cache) && log->cache < 0)
+            words_add(w, ", %s GiB less than nothing", served_gib(-log->cache, a));
         words_add(w, ".");
         return;
     case SERVER_SHARE_NOT_FREE:
@@ -121,58 +83,41 @@ static void add_stopped(const struct served *all, const struct served_start *s, 
                   s->ask.status == HTTP_OK ? "serves a full step, and runs out of memory if the logprobs of the "
                                              "prompts are asked for as well (prompt_logprobs, or echo with logprobs)"
                                            : "runs out of memory at its first full step",
-                  count((int64_t)s->ask.prompts, a), s->ask.prompts == 1 ? "prompt" : "prompts",
-                  count((int64_t)s->ask.prompt_tokens, b));
+                  served_count((int64_t)s->ask.prompts, a), s->ask.prompts == 1 ? "prompt" : "prompts",
+                  served_count((int64_t)s->ask.prompt_tokens, b));
         return;
     case SERVER_WAS_REFUSED:
         words_add(w, "It does not start on %s: it runs out of memory%s.", s->card,
-                  is_told(log->cache) ? " after its cache is sized" : is_told(log->weights)
+                  served_is_told(log->cache) ? " after its cache is sized" : served_is_told(log->weights)
                   ? " while it measures what it needs" : " while it loads its weights");
         return;
     default:
-        words_add(w, "Whether it starts on %s cannot be told: ", s->card);
-        words_add(w, s->is_stopped ? "its engine was not ready after %" PRIu64 " s (--within)."
-                                   : "it ended before its engine was ready, after %" PRIu64 " s.", s->within_s);
-        if (log->version[0] == '\0' && !is_told(log->share))
-            words_add(w, " No engine of vLLM's began.");
-        if (s->failure.line[0] != '\0')
-            words_add(w, " It says: %s%s", s->failure.line, ends_sentence(s->failure.line) ? "" : ".");
-        if (all->has_dummy_tokenizer && strstr(s->failure.line, "tokenizer") != NULL)
-            words_add(w, " No tokenizer lies beside the model's config.json, so --skip-tokenizer-init was added: put "
-                      "the model's own there.");
-        if (s->kept_log[0] != '\0')
-            words_add(w, " All that it printed is in %s.", s->kept_log);
+        served_add_untold(w, all, s);
     }
 }
 
 /* ---- the table ---- */
 
-static void add_row(struct terminal_table *t, const char *what, int64_t bytes, const char *note)
-{
-    char number[TEXT_NUMBER];
-    if (is_told(bytes))
-        terminal_table_add(t, (const char *const[]){ what, gib(bytes, number), note });
-}
-
 static void add_graph_rows(const struct served_start *s, struct terminal_table *t)
 {
     char note[TABLE_CELL], number[TEXT_NUMBER];
     const struct server_log *log = &s->log;
-    if (is_told(log->graphs_estimated) && !log->is_cache_given) {
-        snprintf(note, sizeof note, is_told(log->graphs_captured) ? "captured then: %s" : "not captured",
-                 is_told(log->graphs_captured) ? gib(log->graphs_captured, number) : "");
-        add_row(t, log->is_estimate_unused ? "  CUDA graphs, estimated, not taken off" : "  CUDA graphs, estimated",
-                log->graphs_estimated, note);
+    if (served_is_told(log->graphs_estimated) && !log->is_cache_given) {
+        snprintf(note, sizeof note, served_is_told(log->graphs_captured) ? "captured then: %s" : "not captured",
+                 served_is_told(log->graphs_captured) ? served_gib(log->graphs_captured, number) : "");
+        served_add_row(t, log->is_estimate_unused ? "  CUDA graphs, estimated, not taken off"
+                                                  : "  CUDA graphs, estimated", log->graphs_estimated, note);
     } else if (log->graphs_captured != 0) {
-        add_row(t, log->is_cache_given ? "  CUDA graphs" : "CUDA graphs, on top of the share", log->graphs_captured,
-                "captured");
+        served_add_row(t, log->is_cache_given ? "  CUDA graphs" : "CUDA graphs, on top of the share",
+                       log->graphs_captured, "captured");
     }
 }
 
 /* Of a server whose cache was given: what is free at its start and is not taken at its peak. */
 static int64_t free_beside(const struct served_start *s)
 {
-    const bool is_known = s->log.is_cache_given && s->log.end == SERVER_IS_READY && is_told(s->log.free_at_start);
+    const bool is_known = s->log.is_cache_given && s->log.end == SERVER_IS_READY &&
+                          served_is_told(s->log.free_at_start);
     return is_known ? s->log.free_at_start - server_taken(&s->log, (int64_t)s->peak_bytes) : SERVER_UNTOLD;
 }
 
@@ -189,58 +134,25 @@ static enum err print_table(FILE *out, const struct served_start *s)
         snprintf(share, sizeof share, "--gpu-memory-utilization %.4g", log->utilization);
     if (s->budget.bytes_per_token > 0 && !log->has_mixed_layers)
         snprintf(note, sizeof note, "%.4g KiB a token", s->budget.bytes_per_token / (double)KIB);
-    add_row(&t, "the card", log->total, "");
-    add_row(&t, "free when it starts", log->free_at_start,
+    served_add_row(&t, "the card", log->total, "");
+    served_add_row(&t, "free when it starts", log->free_at_start,
             s->context_bytes > 0 || strstr(s->device, "context=") != NULL ? "the context is set aside" : "");
-    add_row(&t, "the share that it takes", log->share, share);
-    add_row(&t, "  weights", log->weights, "");
-    add_row(&t, "  held beside them", s->budget.beside_weights, "cuBLAS's workspaces, buffers");
-    add_row(&t, "  activations at the profiled peak", log->activations, "");
+    served_add_row(&t, "the share that it takes", log->share, share);
+    served_add_row(&t, "  weights", log->weights, "");
+    served_add_row(&t, "  held beside them", s->budget.beside_weights, "cuBLAS's workspaces, buffers");
+    served_add_row(&t, "  activations at the profiled peak", log->activations, "");
     add_graph_rows(s, &t);
-    add_row(&t, log->is_cache_given ? "  KV cache, of a size that was given" : "  left for the KV cache", log->cache,
-            note);
-    add_row(&t, "free, but not in the share", s->budget.not_asked_for, "");
-    add_row(&t, "free beside all that it takes", free_beside(s), "at its peak");
+    served_add_row(&t, log->is_cache_given ? "  KV cache, of a size that was given" : "  left for the KV cache",
+                   log->cache, note);
+    served_add_row(&t, "free, but not in the share", s->budget.not_asked_for, "");
+    served_add_row(&t, "free beside all that it takes", free_beside(s), "at its peak");
     if (t.n_rows == 0)
         return ERR_OK;
     fprintf(out, "\n");
-    return terminal_table_print(out, &t, SCREEN);
+    return terminal_table_print(out, &t, SERVED_SCREEN);
 }
 
 /* ---- what else follows ---- */
-
-static void print_item(FILE *out, const struct words *w)
-{
-    fprintf(out, "- ");
-    words_print_within(out, w, SCREEN, 2, 2);
-}
-
-/* What a start with this option showed, after what was computed of it. */
-static void add_tried(struct words *w, const struct served_start *s, const char *option)
-{
-    const struct served_start *try = served_try_of(s, option);
-    char tokens[TEXT_NUMBER];
-    if (try == NULL || try->budget.verdict == SERVER_FITS_UNKNOWN)
-        return;
-    words_add(w, " Tried with %s %s:", option, try->choice_value);
-    if (try->log.end == SERVER_IS_READY && is_told(try->log.tokens))
-        words_add(w, " %s tokens.", count(try->log.tokens, tokens));
-    else
-        words_add(w, " it %s.", try->log.end == SERVER_IS_READY ? "starts" : "does not start");
-}
-
-static void add_shares_tried(struct words *w, const struct served_start *s)
-{
-    const char *starts = s->ask.state == ASKING_NOT_YET ? "that starts" : "that starts and has room for what is asked";
-    if (s->least_tried >= 0 || s->most_tried >= 0)
-        words_add(w, " Tried here, where libraries take nothing:");
-    if (s->most_tried >= 0)
-        words_add(w, " %.2f is the most %s%s", s->most_tried, starts, s->least_tried >= 0 ? "," : ".");
-    if (s->least_tried >= 0 && s->most_tried >= 0)
-        words_add(w, " %.2f the least.", s->least_tried);
-    else if (s->least_tried >= 0)
-        words_add(w, " %.2f is the least %s.", s->least_tried, starts);
-}
 
 static void print_utilization(FILE *out, const struct served_start *s)
 {
@@ -260,15 +172,15 @@ static void print_utilization(FILE *out, const struct served_start *s)
     if (is_ready && b->most_utilization >= 0) {
         words_add(&w, "%s%.2f is the most with which all that it holds at its peak has room",
                   w.n > 0 ? " " : "--gpu-memory-utilization ", b->most_utilization);
-        if (is_told(b->most_tokens) && b->most_tokens > s->log.tokens)
-            words_add(&w, ", for about %s tokens", about(b->most_tokens, tokens));
+        if (served_is_told(b->most_tokens) && b->most_tokens > s->log.tokens)
+            words_add(&w, ", for about %s tokens", served_about(b->most_tokens, tokens));
         words_add(&w, ".");
     }
     if (w.n > 0) {
         words_add(&w, " Computed.");
         if (s->n_tries > 0)
-            add_shares_tried(&w, s);
-        print_item(out, &w);
+            served_add_shares_tried(&w, s);
+        served_print_item(out, &w);
     }
 }
 
@@ -278,51 +190,51 @@ static void print_beside(FILE *out, const struct served_start *s)
     struct words w = { .n = 0 };
     char taken[TEXT_NUMBER], left[TEXT_NUMBER];
     const int64_t beside = free_beside(s), bytes = server_taken(&s->log, (int64_t)s->peak_bytes);
-    if (!is_told(beside))
+    if (!served_is_told(beside))
         return;
     words_add(&w, bytes == (int64_t)s->peak_bytes
                   ? "At its peak it takes %s GiB: weights, the cache, activations, graphs."
-                  : "What it tells of takes %s GiB: weights, the cache, graphs.", gib(bytes, taken));
-    words_add(&w, " Beside that %s GiB are left of what is free when it starts.", gib(beside, left));
+                  : "What it tells of takes %s GiB: weights, the cache, graphs.", served_gib(bytes, taken));
+    words_add(&w, " Beside that %s GiB are left of what is free when it starts.", served_gib(beside, left));
     if (s->ask.state == ASKING_NOT_YET)
         words_add(&w, " A full step that is served may take more: --ask asks for one.");
-    print_item(out, &w);
+    served_print_item(out, &w);
 }
 
 static void print_lengths(FILE *out, const struct served_start *s)
 {
     struct words w = { .n = 0 };
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    if (s->log.end == SERVER_REQUEST_TOO_LONG && is_told(s->log.longest_tokens))
+    if (s->log.end == SERVER_REQUEST_TOO_LONG && served_is_told(s->log.longest_tokens))
         words_add(&w, "--max-model-len %" PRId64 " is the longest that fits, by the server itself, and a little less "
                   "on a card: libraries take up to %s GiB more there. A shorter one needs less.", s->log.longest_tokens,
-                  gib(server_libraries_most(&s->log), a));
+                  served_gib(server_libraries_most(&s->log), a));
     else if (s->log.end == SERVER_IS_READY && s->log.has_mixed_layers)
         words_add(&w, "Some of its layers keep a state or a window and not every token: tokens are of requests of the "
                   "maximum length, and another --max-model-len changes both.");
     else if (s->log.end == SERVER_IS_READY && s->budget.requests >= 1)
         words_add(&w, "--max-model-len changes how many requests of that length fit at once (%s of half of it), not "
-                  "the tokens. Computed.", count((int64_t)(2 * s->budget.requests), b));
+                  "the tokens. Computed.", served_count((int64_t)(2 * s->budget.requests), b));
     if (w.n == 0)
         return;
-    add_tried(&w, s, "--max-model-len");
-    print_item(out, &w);
+    served_add_tried(&w, s, "--max-model-len");
+    served_print_item(out, &w);
 }
 
 static void print_type(FILE *out, const struct served_start *s)
 {
     struct words w = { .n = 0 };
     char tokens[TEXT_NUMBER];
-    if (s->log.end == SERVER_IS_READY && is_told(s->budget.small_type_tokens))
+    if (s->log.end == SERVER_IS_READY && served_is_told(s->budget.small_type_tokens))
         words_add(&w, "--kv-cache-dtype fp8 holds about %s tokens in the same memory. Computed: half the bytes a "
                   "token; another attention kernel may need other buffers.",
-                  about(s->budget.small_type_tokens, tokens));
+                  served_about(s->budget.small_type_tokens, tokens));
     else if (s->budget.small_type_starts)
         words_add(&w, "--kv-cache-dtype fp8 halves what a request needs, and it fits then. Computed.");
     if (w.n == 0)
         return;
-    add_tried(&w, s, "--kv-cache-dtype");
-    print_item(out, &w);
+    served_add_tried(&w, s, "--kv-cache-dtype");
+    served_print_item(out, &w);
 }
 
 static void print_graphs(FILE *out, const struct served_start *s)
@@ -330,21 +242,21 @@ static void print_graphs(FILE *out, const struct served_start *s)
     struct words w = { .n = 0 };
     char estimated[TEXT_NUMBER], captured[TEXT_NUMBER], tokens[TEXT_NUMBER];
     const struct server_log *log = &s->log;
-    if (!is_told(s->budget.estimate_error) || log->is_estimate_unused || log->is_cache_given)
+    if (!served_is_told(s->budget.estimate_error) || log->is_estimate_unused || log->is_cache_given)
         return;
     const double lost = s->budget.bytes_per_token > 0
                         ? (double)s->budget.estimate_error / s->budget.bytes_per_token : 0;
-    words_add(&w, "The server set aside %s GiB for its CUDA graphs, which then took %s GiB", gib(log->graphs_estimated,
-              estimated), gib(log->graphs_captured, captured));
+    words_add(&w, "The server set aside %s GiB for its CUDA graphs, which then took %s GiB",
+              served_gib(log->graphs_estimated, estimated), served_gib(log->graphs_captured, captured));
     if (lost >= 1)
-        words_add(&w, ": about %s tokens fewer than fit", about((int64_t)lost, tokens));
+        words_add(&w, ": about %s tokens fewer than fit", served_about((int64_t)lost, tokens));
     else if (s->budget.estimate_error < 0)
         words_add(&w, ": the rest comes on top of the share");
     words_add(&w, ". Both without what the driver takes for graphs.");
-    if (is_told(log->first_graph_estimated) && log->first_graph_estimated > log->graphs_captured)
+    if (served_is_told(log->first_graph_estimated) && log->first_graph_estimated > log->graphs_captured)
         words_add(&w, " Of the estimate %s GiB are the first graph of a kind, more than all graphs took: what trying "
-                  "it took and gave back is in it.", gib(log->first_graph_estimated, captured));
-    print_item(out, &w);
+                  "it took and gave back is in it.", served_gib(log->first_graph_estimated, captured));
+    served_print_item(out, &w);
 }
 
 /* ---- what was tried ---- */
@@ -371,12 +283,12 @@ static void add_try(struct terminal_table *t, const struct served_start *s)
     snprintf(choice, sizeof choice, "%s%s%s", s->choice[0] == NULL ? "as it is" : s->choice[0],
              s->choice[1] == NULL ? "" : " ", s->choice[1] == NULL ? "" : s->choice[1]);
     tried_note(s, note);
-    if (is_told(log->cache))
-        gib(log->cache, cache);
-    if (is_ready && is_told(log->tokens))
-        count(log->tokens, tokens);
-    if (is_ready && is_told(log->graphs_captured))
-        gib(log->graphs_captured, graphs);
+    if (served_is_told(log->cache))
+        served_gib(log->cache, cache);
+    if (is_ready && served_is_told(log->tokens))
+        served_count(log->tokens, tokens);
+    if (is_ready && served_is_told(log->graphs_captured))
+        served_gib(log->graphs_captured, graphs);
     terminal_table_add(t, (const char *const[]){ choice, cache, tokens, graphs, note });
 }
 
@@ -394,7 +306,7 @@ static enum err print_tries(FILE *out, const struct served_start *s)
     for (size_t i = 0; i < s->n_tries; i++)
         add_try(&t, &s->tries[i]);
     fprintf(out, "\n");
-    return terminal_table_print(out, &t, SCREEN);
+    return terminal_table_print(out, &t, SERVED_SCREEN);
 }
 
 /* A step that was answered, and its prompts' logprobs that were not. */
@@ -418,18 +330,18 @@ static void print_ask(FILE *out, const struct served_start *s)
     char a[TEXT_NUMBER], b[TEXT_NUMBER], peak[TEXT_NUMBER];
     if (s->ask.state == ASKING_NOT_YET || s->log.end != SERVER_IS_READY)
         return;
-    words_add(&w, "Asked for a full step, %s %s of %s tokens, ", count((int64_t)s->ask.prompts, a),
-              s->ask.prompts == 1 ? "prompt" : "prompts", count((int64_t)s->ask.prompt_tokens, b));
+    words_add(&w, "Asked for a full step, %s %s of %s tokens, ", served_count((int64_t)s->ask.prompts, a),
+              s->ask.prompts == 1 ? "prompt" : "prompts", served_count((int64_t)s->ask.prompt_tokens, b));
     if (s->ask.status == HTTP_OK)
         words_add(&w, "it answered; with that%s its processes took at most %s GiB of the card, beside the context.",
                   s->ask_logprobs.status == HTTP_OK ? ", and asked for the logprobs of the prompts as well," : "",
-                  gib((int64_t)s->peak_bytes, peak));
+                  served_gib((int64_t)s->peak_bytes, peak));
     else if (s->ask.status > 0)
         words_add(&w, "it answered with HTTP status %d: whether it can serve it is not known.", s->ask.status);
     else
         words_add(&w, "it gave no answer in time: whether it can serve it is not known.");
     add_logprobs(&w, &s->ask_logprobs);
-    print_item(out, &w);
+    served_print_item(out, &w);
 }
 
 /* The least of the range with which it was not ready. */
@@ -443,7 +355,7 @@ static void add_failing(struct words *w, const struct served *all, const struct 
               !is_known ? "was not ready, and whether it starts cannot be told"
               : try->log.end == SERVER_DIED_LATER ? "starts and dies later" : "does not start");
     if (try != NULL && try->log.end == SERVER_ENDED_OTHERWISE && try->failure.line[0] != '\0')
-        words_add(w, " It says: %s%s", try->failure.line, ends_sentence(try->failure.line) ? "" : ".");
+        words_add(w, " It says: %s%s", try->failure.line, served_ends_sentence(try->failure.line) ? "" : ".");
 }
 
 static void print_range(FILE *out, const struct served *all, const struct served_start *s)
@@ -456,7 +368,7 @@ static void print_range(FILE *out, const struct served *all, const struct served
         words_add(&w, "%s %" PRIu64 " is the largest tried with which it starts.", all->option, l->fits);
     if (l->has_failed)
         add_failing(&w, all, s);
-    print_item(out, &w);
+    served_print_item(out, &w);
 }
 
 /* Three digits, without an exponent: "0.0123", "99.8", "2,160". */
@@ -543,7 +455,9 @@ static void print_load(FILE *out, const struct served *all, const struct served_
     const uint64_t n = l->n_requests - l->n_too_long;
     struct words w = { .n = 0 };
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    if (all->asked.load != NULL && s->log.end == SERVER_IS_READY && s->log.has_mixed_layers)
+    if (all->asked.load != NULL && s->log.end == SERVER_IS_READY && s->log.kind == SERVER_SGLANG)
+        fprintf(out, "- %.40s is not played: loads are played as vLLM schedules them.\n", all->asked.load);
+    else if (all->asked.load != NULL && s->log.end == SERVER_IS_READY && s->log.has_mixed_layers)
         fprintf(out, "- %.40s is not played: a state or a window is no block of tokens.\n", all->asked.load);
     if (all->asked.load != NULL && s->log.end != SERVER_IS_READY)
         fprintf(out, "- %.40s is not played: the server does not serve as it is.\n", all->asked.load);
@@ -564,9 +478,9 @@ static void print_load(FILE *out, const struct served *all, const struct served_
             words_add(&w, l->rate > 0 ? ", %s a second" : ", all at once", figure(l->rate, a));
         words_add(&w, ", of %s tokens and %s of an answer on average.", text_count((uint64_t)l->prompt, a),
                   text_count((uint64_t)l->answer, b));
-        add_play(&w, l, &s->pool, is_told(s->budget.tokens_least));
+        add_play(&w, l, &s->pool, served_is_told(s->budget.tokens_least));
     }
-    print_item(out, &w);
+    served_print_item(out, &w);
 }
 
 /* What a card takes on top of a cache whose size was given. */
@@ -574,11 +488,11 @@ static void add_unseen_besides(struct words *w, const struct served_start *s)
 {
     char least[TEXT_NUMBER], most[TEXT_NUMBER], graphs[TEXT_NUMBER];
     words_add(w, " The cache has the size that was given, whatever is left. On a card libraries take more (%s to %s "
-              "GiB in public logs)", gib(server_libraries_least(&s->log), least),
-              gib(server_libraries_most(&s->log), most));
+              "GiB in public logs)", served_gib(server_libraries_least(&s->log), least),
+              served_gib(server_libraries_most(&s->log), most));
     if (server_graphs_most(&s->log) > 0)
         words_add(w, ", and so does the driver for graphs (up to %s GiB there)",
-                  gib(server_graphs_most(&s->log), graphs));
+                  served_gib(server_graphs_most(&s->log), graphs));
 }
 
 /* What a card takes of the cache, and the simulated one does not. */
@@ -586,14 +500,14 @@ static void add_unseen(struct words *w, const struct served_start *s)
 {
     char least[TEXT_NUMBER], most[TEXT_NUMBER], tokens[TEXT_NUMBER], graphs[TEXT_NUMBER];
     words_add(w, " On a card the cache is smaller by what libraries take after the server has measured (%s to %s GiB "
-              "a card in public logs)", gib(server_libraries_least(&s->log), least),
-              gib(server_libraries_most(&s->log), most));
+              "a card in public logs)", served_gib(server_libraries_least(&s->log), least),
+              served_gib(server_libraries_most(&s->log), most));
     const bool has_graphs = server_graphs_most(&s->log) > 0;
-    gib(server_graphs_most(&s->log), graphs);
+    served_gib(server_graphs_most(&s->log), graphs);
     if (has_graphs && !s->log.is_estimate_unused)
         words_add(w, " and by what the driver takes for graphs (up to %s GiB there)", graphs);
-    if (is_told(s->budget.tokens_least))
-        words_add(w, ": at least about %s tokens", about(s->budget.tokens_least, tokens));
+    if (served_is_told(s->budget.tokens_least))
+        words_add(w, ": at least about %s tokens", served_about(s->budget.tokens_least, tokens));
     if (has_graphs && s->log.is_estimate_unused)
         words_add(w, ". What the driver takes for graphs comes on top of the share (up to %s GiB there)", graphs);
 }
@@ -612,23 +526,15 @@ static void print_basis(FILE *out, const struct served *all, const struct served
                   text_mib(s->context_bytes, context));
     if (s->log.is_cache_given)
         add_unseen_besides(&w, s);
-    else if (is_told(s->log.cache))
+    else if (served_is_told(s->log.cache))
         add_unseen(&w, s);
-    words_add(&w, "%sWorkspaces of kernels are counted if PyTorch allocates them.", is_told(s->log.cache) ? ". " : " ");
+    words_add(&w, "%sWorkspaces of kernels are counted if PyTorch allocates them.",
+              served_is_told(s->log.cache) ? ". " : " ");
     if (all->has_own_sampler)
         words_add(&w, " FlashInfer's sampler was off (VLLM_USE_FLASHINFER_SAMPLER=0): its code would be compiled "
                   "first.");
     fprintf(out, "\n");
     words_print_screen(out, &w);
-}
-
-/* No more digits than PyTorch told: "3.91 GiB", "512 MiB". */
-static void refused_size(int64_t bytes, char buf[TEXT_NUMBER])
-{
-    if (bytes >= (int64_t)GIB)
-        snprintf(buf, TEXT_NUMBER, "%.2f GiB", (double)bytes / (double)GIB);
-    else
-        text_mib((uint64_t)bytes, buf);
 }
 
 /* What lets a request that was refused beside the cache have its room. */
@@ -637,7 +543,7 @@ static void add_room_for_refused(struct words *w, const struct served_start *s)
     const struct server_log *log = &s->log;
     const struct server_budget *b = &s->budget;
     char request[TEXT_NUMBER];
-    refused_size(log->refused_bytes, request);
+    served_refused_size(log->refused_bytes, request);
     if (b->most_cache_given > 0)
         words_add(w, "With --kv-cache-memory-bytes %" PRId64 " or less the request that was refused (%s) has room. "
                   "Computed; what comes after it is not known.", b->most_cache_given, request);
@@ -645,7 +551,7 @@ static void add_room_for_refused(struct words *w, const struct served_start *s)
         words_add(w, "With --gpu-memory-utilization %.2f or less the request that was refused (%s) has room. Computed; "
                   "what comes after it is not known.", b->most_share_after_refusal, request);
     if (s->n_tries > 0)
-        add_shares_tried(w, s);
+        served_add_shares_tried(w, s);
     if (log->largest_capture != 0 && log->end == SERVER_WAS_REFUSED)
         words_add(w, "%sFewer CUDA graphs (--max-cudagraph-capture-size) or none (--enforce-eager) take less.",
                   w->n > 0 ? " " : "");
@@ -658,9 +564,9 @@ static void print_refused(FILE *out, const struct served_start *s)
     const struct server_log *log = &s->log;
     if (log->end != SERVER_WAS_REFUSED && log->end != SERVER_DIED_LATER)
         return;
-    if (is_told(log->cache))
+    if (served_is_told(log->cache))
         add_room_for_refused(&w, s);
-    else if (is_told(log->weights))
+    else if (served_is_told(log->weights))
         words_add(&w, "It measures with the largest step and the most requests at once: a smaller "
                   "--max-num-batched-tokens or --max-num-seqs needs less there. --gpu-memory-utilization and the "
                   "length of a request change nothing in it.");
@@ -671,34 +577,48 @@ static void print_refused(FILE *out, const struct served_start *s)
         words_add(&w, "%sA smaller --max-num-batched-tokens computes less at once.%s", w.n > 0 ? " " : "",
                   s->ask.status == HTTP_OK ? " With --max-logprobs 0 the server refuses such requests." : "");
     if (w.n > 0)
-        print_item(out, &w);
+        served_print_item(out, &w);
 }
 
-static enum err print_start(FILE *out, const struct served *all, const struct served_start *s)
+/* What else follows of a vLLM server, one item each. */
+static void print_items(FILE *out, const struct served_start *s)
 {
-    struct words w = { .n = 0 };
-    if (s->log.end == SERVER_IS_READY)
-        add_started(s, &w);
-    else
-        add_stopped(all, s, &w);
-    words_print_within(out, &w, SCREEN, 0, 2);
-    enum err e = print_table(out, s);
-    if (e != ERR_OK || s->budget.verdict == SERVER_FITS_UNKNOWN)
-        return e;
-    fprintf(out, "\n");
     print_utilization(out, s);
     print_beside(out, s);
     print_lengths(out, s);
     print_type(out, s);
     print_graphs(out, s);
-    print_ask(out, s);
     print_refused(out, s);
+}
+
+static void print_first(FILE *out, const struct served *all, const struct served_start *s)
+{
+    struct words w = { .n = 0 };
+    if (s->log.kind == SERVER_SGLANG)
+        served_sglang_add_first(&w, all, s);
+    else if (s->log.end == SERVER_IS_READY)
+        add_started(s, &w);
+    else
+        add_stopped(all, s, &w);
+    words_print_within(out, &w, SERVED_SCREEN, 0, 2);
+}
+
+static enum err print_start(FILE *out, const struct served *all, const struct served_start *s)
+{
+    const bool is_sglang = s->log.kind == SERVER_SGLANG;
+    print_first(out, all, s);
+    enum err e = is_sglang ? served_sglang_table(out, s) : print_table(out, s);
+    if (e != ERR_OK || s->budget.verdict == SERVER_FITS_UNKNOWN)
+        return e;
+    fprintf(out, "\n");
+    (is_sglang ? served_sglang_items : print_items)(out, s);
+    print_ask(out, s);
     print_range(out, all, s);
     print_load(out, all, s);
     e = print_tries(out, s);
     if (*all->asked.interrupted != 0 && s == &all->starts[all->asked.n_cards - 1])
         fprintf(out, "Interrupted: what else was to be tried is missing.\n");
-    print_basis(out, all, s);
+    (is_sglang ? served_sglang_basis : print_basis)(out, all, s);
     return e;
 }
 

@@ -18,9 +18,30 @@ struct trying {
     enum err e;                      /* nothing more is tried after an error */
 };
 
+/* What a server calls its choices. */
+struct option_names {
+    const char *share, *length, *small_type, *captures, *no_graphs;
+};
+
+static struct option_names names_of(const struct server_log *log)
+{
+    return log->kind == SERVER_VLLM
+         ? (struct option_names){ "--gpu-memory-utilization", "--max-model-len", "fp8", "--max-cudagraph-capture-size",
+                                  "--enforce-eager" }
+         : (struct option_names){ "--mem-fraction-static", "--context-length", "fp8_e4m3",
+                                  log->has_phase_flags ? "--cuda-graph-max-bs-decode" : "--cuda-graph-max-bs",
+                                  "--disable-cuda-graph" };
+}
+
 static bool is_ready(const struct served_start *s)
 {
     return s != NULL && s->log.end == SERVER_IS_READY;
+}
+
+/* Ready, and with room for one request: SGLang begins without. */
+static bool has_room(const struct served_start *s)
+{
+    return is_ready(s) && (s->budget.requests < 0 || s->budget.requests >= 1);
 }
 
 /* One more start, which takes minutes, or the one that was made. `value` may be "". NULL: it could not be made. */
@@ -45,7 +66,7 @@ static const struct served_start *try_share(struct trying *t, int hundredths)
 {
     char value[16];
     snprintf(value, sizeof value, "%.2f", hundredths / 100.0);
-    return try_choice(t, "--gpu-memory-utilization", value);
+    return try_choice(t, names_of(&t->start->log).share, value);
 }
 
 static int hundredths(double share)
@@ -83,7 +104,7 @@ static int walk(struct trying *t, int from, int outwards)
     struct walk w = { .started = -1, .refused = -1, .outwards = outwards };
     for (int i = 0, at = from; i < STEPS_MAX && at > 0 && at <= 100 && t->e == ERR_OK && !walk_is_done(&w); i++) {
         const struct served_start *try = try_share(t, at);
-        *(is_ready(try) ? &w.started : &w.refused) = at;
+        *((outwards < 0 ? has_room(try) : is_ready(try)) ? &w.started : &w.refused) = at;
         at = walk_next(&w, at, try);
     }
     return t->e == ERR_OK && walk_is_done(&w) ? w.started : -1;
@@ -107,10 +128,10 @@ static void try_graphs(struct trying *t)
     char value[24];
     if (log->largest_capture >= FEWER_GRAPHS) {
         snprintf(value, sizeof value, "%" PRId64, log->largest_capture / FEWER_GRAPHS);
-        (void)try_choice(t, "--max-cudagraph-capture-size", value);
+        (void)try_choice(t, names_of(log).captures, value);
     }
     if (log->largest_capture != 0)
-        (void)try_choice(t, "--enforce-eager", "");
+        (void)try_choice(t, names_of(log).no_graphs, "");
 }
 
 /* The longest request that fits by the server's own word; else half of what was asked for. */
@@ -123,14 +144,14 @@ static void try_length(struct trying *t)
     if (tokens <= 0)
         return;
     snprintf(value, sizeof value, "%" PRId64, tokens);
-    (void)try_choice(t, "--max-model-len", value);
+    (void)try_choice(t, names_of(log).length, value);
 }
 
 static void try_choices(struct trying *t)
 {
     try_shares(t);
     try_length(t);
-    (void)try_choice(t, "--kv-cache-dtype", "fp8");
+    (void)try_choice(t, "--kv-cache-dtype", names_of(&t->start->log).small_type);
     try_graphs(t);
 }
 
@@ -147,9 +168,9 @@ enum err served_read_range(struct served *s, struct err_detail *err)
     const enum err e = named_range_read(s->asked.range, name, &s->range, err);
     if (e != ERR_OK)
         return e;
-    if (!served_is_vllm(&s->asked))
-        return err_set(err, ERR_USAGE, 0, "--range: '%.40s' takes no options of vLLM's; it is for vllm serve",
-                       s->asked.program[0]);
+    if (!served_takes_options(&s->asked))
+        return err_set(err, ERR_USAGE, 0, "--range: '%.40s' takes no options of a server's; it is for vllm serve or "
+                       "SGLang", s->asked.program[0]);
     snprintf(s->option, sizeof s->option, "--%s", name);
     s->range.step = step_of(&s->range);
     return ERR_OK;
@@ -172,7 +193,7 @@ enum err served_try(struct served *s, struct served_place *place, struct served_
     struct trying t = { .served = s, .place = place, .start = start, .err = err, .n_max = TRIES_MAX };
     const struct value_trial trial = { .fits = try_value, .arg = &t, .is_rising = true };
     start->least_tried = start->most_tried = -1;
-    if (!served_is_vllm(&s->asked) || start->budget.verdict == SERVER_FITS_UNKNOWN)
+    if (!served_takes_options(&s->asked) || start->budget.verdict == SERVER_FITS_UNKNOWN)
         return ERR_OK;
     t.n_max += has_range ? largest_value_trials_max(&s->range) : 0;
     start->tries = calloc(t.n_max, sizeof *start->tries);
@@ -194,9 +215,10 @@ const struct served_start *served_try_of(const struct served_start *start, const
 /* The first start is one with a value that it has without a choice. */
 static bool has_value(const struct served_start *s, const char *option, const char *value)
 {
-    const int64_t had = strcmp(option, "--max-model-len") == 0  ? s->log.request_tokens
-                        : strcmp(option, "--max-num-seqs") == 0 ? s->log.running_most
-                                                                : SERVER_UNTOLD;
+    const bool is_running = strcmp(option, "--max-num-seqs") == 0 || strcmp(option, "--max-running-requests") == 0;
+    const int64_t had = strcmp(option, names_of(&s->log).length) == 0 ? s->log.request_tokens
+                        : is_running                                  ? s->log.running_most
+                                                                      : SERVER_UNTOLD;
     char text[24];
     snprintf(text, sizeof text, "%" PRId64, had);
     return had != SERVER_UNTOLD && strcmp(text, value) == 0;

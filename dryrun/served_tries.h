@@ -8,12 +8,12 @@
 
 #include "dryrun/served_run.h"
 
-/* Reads s->asked.range. ERR_USAGE also if the program takes no options of vLLM's. */
+/* Reads s->asked.range. ERR_USAGE also if the program takes no options of a server's. */
 MUST_USE enum err served_read_range(struct served *s, struct err_detail *err);
 
 /* Adds start->tries: what start->least_tried and most_tried follow from, if s->asked.tries, and the values of a range
- * that start->largest follows from. Nothing is tried of a program that takes no options of vLLM's, or whose first start
- * could not be told. */
+ * that start->largest follows from. Nothing is tried of a program that takes no options of a server's, or whose first
+ * start could not be told. */
 MUST_USE enum err served_try(struct served *s, struct served_place *place, struct served_start *start,
                              struct err_detail *err);
 

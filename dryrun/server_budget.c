@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Arithmetic over what a server said of its memory. */
-#include "dryrun/server_budget.h"
+#include "dryrun/sglang_budget.h"
 
 #include "base/units.h"
 
@@ -62,8 +62,8 @@ static int64_t request_bytes(const struct server_log *log, double bytes_per_toke
 {
     if (is_told(log->request_bytes))
         return log->request_bytes;
-    return bytes_per_token > 0 && is_told(log->request_tokens)
-           ? (int64_t)(bytes_per_token * (double)log->request_tokens) : SERVER_UNTOLD;
+    const double absurd = (double)(1LL << 60), bytes = bytes_per_token * (double)log->request_tokens;
+    return bytes_per_token > 0 && is_told(log->request_tokens) && bytes < absurd ? (int64_t)bytes : SERVER_UNTOLD;
 }
 
 /* The share at which the cache holds one request: what is taken before the cache does not depend on the share.
@@ -185,12 +185,16 @@ static double bytes_per_token(const struct server_log *log)
 
 struct server_budget server_budget_of(const struct server_log *log)
 {
-    struct server_budget b = { .requests = -1 };
+    struct server_budget b = { .requests = -1, .never_used = SERVER_UNTOLD };
     if (is_told(log->cache) && is_told(log->tokens) && log->tokens > 0 && log->cache > 0)
         b.bytes_per_token = bytes_per_token(log);
     b.request_bytes = request_bytes(log, b.bytes_per_token);
     if (is_told(log->tokens) && is_told(log->request_tokens) && log->request_tokens > 0)
         b.requests = (double)log->tokens / (double)log->request_tokens;
+    if (log->kind == SERVER_SGLANG) {
+        sglang_budget_find(log, &b);
+        return b;
+    }
     b.beside_weights = is_told(log->consumed) && is_told(log->weights) ? log->consumed - log->weights : SERVER_UNTOLD;
     b.not_asked_for = is_told(log->free_at_start) && is_told(log->share) ? log->free_at_start - log->share
                                                                          : SERVER_UNTOLD;

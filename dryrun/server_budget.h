@@ -37,6 +37,7 @@ struct server_budget {
     int64_t most_cache_given;        /* of one that was given and left a request no room: with so much it has. 0: not
                                         so, or not known */
     double  most_share_after_refusal;        /* the same of a cache that is a share's rest; below 0: not so */
+    int64_t never_used;              /* SGLang: of what was free at its start, at its peak */
 };
 
 /* What the driver and its libraries were seen to take after vLLM had looked at what is free: "non-torch memory" in
@@ -58,6 +59,7 @@ int64_t server_taken(const struct server_log *log, int64_t peak);
  * at most. */
 bool server_leaves_too_little(const struct server_log *log, int64_t peak);
 
+/* Of either server (sglang_budget.h). */
 struct server_budget server_budget_of(const struct server_log *log);
 
 #endif

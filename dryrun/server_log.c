@@ -1,114 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* Reads the lines in which a vLLM server tells of its memory. */
-#define _GNU_SOURCE                  /* memmem */
+/* Reads the lines in which a vLLM server tells of its memory, and the errors that any server ends in. */
 #include "dryrun/server_log.h"
+
+#include "dryrun/log_rest.h"
+#include "dryrun/sglang_log.h"
 
 #include "base/units.h"
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define READY "init engine (profile, create kv cache, warmup model) took"
-
-/* The text that is still to be read. */
-struct rest {
-    const char *at, *end;
-};
-
-/* Goes behind the next place of these words. */
-static bool rest_skip(struct rest *r, const char *words)
-{
-    const size_t n = strlen(words);
-    const char *found = r->at == NULL ? NULL : memmem(r->at, (size_t)(r->end - r->at), words, n);
-    r->at = found == NULL ? r->end : found + n;
-    return found != NULL;
-}
-
-/* The line from here on. */
-static struct rest rest_line(const struct rest *r)
-{
-    const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
-    return (struct rest){ .at = r->at, .end = end == NULL ? r->end : end };
-}
-
-/* A comma is of a number between two of its digits: "9,188,288", not "0.92, 72.85". */
-static bool is_of_number(const char *at, const char *end)
-{
-    const bool is_digit_next = at + 1 < end && at[1] >= '0' && at[1] <= '9';
-    return *at == ',' ? is_digit_next : *at != '\0' && strchr("+-.0123456789", *at) != NULL;
-}
-
-/* A number with or without commas in it, right here. False: there is none. */
-static bool rest_number(struct rest *r, double *out)
-{
-    char digits[32], *stop;
-    size_t n = 0;
-    const char *at = r->at;
-    for (; at < r->end && n + 1 < sizeof digits && is_of_number(at, r->end); at++)
-        if (*at != ',')
-            digits[n++] = *at;
-    digits[n] = '\0';
-    *out = strtod(digits, &stop);
-    if (stop == digits || *out < -1e9 || *out > 1e12)
-        return false;
-    r->at = at;
-    return true;
-}
-
-/* Of an absurd number as many as a sum of several holds. */
-static int64_t bytes_of_gib(double gib)
-{
-    const double most = 1 << 28;
-    return (int64_t)((gib > most ? most : gib < -most ? -most : gib) * (double)GIB);
-}
-
-/* The number after these words in the same line, in GiB. */
-static bool take_gib(struct rest line, const char *words, int64_t *bytes)
-{
-    double gib;
-    if (!rest_skip(&line, words) || !rest_number(&line, &gib))
-        return false;
-    *bytes = bytes_of_gib(gib);
-    return true;
-}
-
-/* The number before these words in the same line, in GiB: "0.78 GiB for peak activation". */
-static bool take_gib_before(struct rest line, const char *words, int64_t *bytes)
-{
-    const char *begin = line.at;
-    double gib;
-    if (!rest_skip(&line, words))
-        return false;
-    const char *at = line.at - strlen(words);
-    while (at > begin && strchr("+-.0123456789", at[-1]) != NULL && at[-1] != '\0')
-        at--;
-    struct rest number = { .at = at, .end = line.end };
-    if (!rest_number(&number, &gib))
-        return false;
-    *bytes = bytes_of_gib(gib);
-    return true;
-}
-
-static bool take_count(struct rest line, const char *words, int64_t *count)
-{
-    double number;
-    if (!rest_skip(&line, words) || !rest_number(&line, &number) || number < 0)
-        return false;
-    *count = (int64_t)number;
-    return true;
-}
-
-static void keep_most(int64_t *kept, int64_t value)
-{
-    *kept = value > *kept ? value : *kept;           /* SERVER_UNTOLD is below all */
-}
-
-static void keep_least(int64_t *kept, int64_t value)
-{
-    *kept = *kept == SERVER_UNTOLD || value < *kept ? value : *kept;
-}
 
 /* ---- the lines ---- */
 
@@ -119,26 +22,26 @@ static void read_usage(struct server_log *log, struct rest line)
     double number;
     int64_t bytes;
     if (rest_skip(&line, "(") && rest_number(&line, &number)) {
-        keep_least(&log->free_at_start, bytes_of_gib(number));
-        if (take_gib(line, "/", &bytes))
+        rest_keep_least(&log->free_at_start, rest_bytes_of_gib(number));
+        if (rest_gib(line, "/", &bytes))
             log->total = bytes;
     }
     struct rest share = line;
     if (rest_skip(&share, "GPU memory utilization") && rest_skip(&share, "(") && rest_number(&share, &number)) {
         log->utilization = number;
-        if (take_gib(share, ", ", &bytes))
+        if (rest_gib(share, ", ", &bytes))
             log->share = bytes;
     }
-    if (take_gib_before(line, " GiB for peak activation", &bytes))
-        keep_most(&log->profiled_peak, bytes);
-    if (take_gib_before(line, " GiB for consumed memory", &bytes))
-        keep_most(&log->consumed, bytes);
+    if (rest_gib_before(line, " GiB for peak activation", &bytes))
+        rest_keep_most(&log->profiled_peak, bytes);
+    if (rest_gib_before(line, " GiB for consumed memory", &bytes))
+        rest_keep_most(&log->consumed, bytes);
     int64_t weights, others;
-    if (take_gib_before(line, " GiB for weight", &weights) &&
-        take_gib_before(line, " GiB for non-torch memory", &others))
-        keep_most(&log->consumed, weights + others);
-    if (take_gib_before(line, " GiB for CUDAGraph memory", &bytes))
-        keep_most(&log->graphs_captured, bytes);
+    if (rest_gib_before(line, " GiB for weight", &weights) &&
+        rest_gib_before(line, " GiB for non-torch memory", &others))
+        rest_keep_most(&log->consumed, weights + others);
+    if (rest_gib_before(line, " GiB for CUDAGraph memory", &bytes))
+        rest_keep_most(&log->graphs_captured, bytes);
 }
 
 static void read_usages(struct server_log *log, struct rest r)
@@ -156,11 +59,11 @@ static void read_request(struct server_log *log, struct rest r)
     while (rest_skip(&r, "Initial free memory: ")) {
         struct rest line = rest_line(&r);
         if (rest_number(&line, &number))
-            keep_least(&log->free_at_start, bytes_of_gib(number));
+            rest_keep_least(&log->free_at_start, rest_bytes_of_gib(number));
         if (!rest_skip(&line, "Requested memory: ") || !rest_number(&line, &number))
             continue;
         log->utilization = number;
-        if (take_gib(line, "(util), ", &bytes))
+        if (rest_gib(line, "(util), ", &bytes))
             log->share = bytes;
     }
 }
@@ -172,12 +75,12 @@ static void read_profile(struct server_log *log, struct rest r)
     int64_t all, peak, consumed;
     while (rest_skip(&r, "Total non KV cache memory:")) {
         const struct rest line = rest_line(&r);
-        if (!take_gib(line, " ", &all) || !take_gib(line, "torch peak memory increase: ", &peak))
+        if (!rest_gib(line, " ", &all) || !rest_gib(line, "torch peak memory increase: ", &peak))
             continue;
         consumed = all - peak;
-        (void)take_gib(line, "total consumed (from mem_get_info): ", &consumed);
-        keep_most(&log->consumed, consumed);
-        keep_most(&log->activations, all - consumed);
+        (void)rest_gib(line, "total consumed (from mem_get_info): ", &consumed);
+        rest_keep_most(&log->consumed, consumed);
+        rest_keep_most(&log->activations, all - consumed);
     }
 }
 
@@ -186,11 +89,11 @@ static void read_weights(struct server_log *log, struct rest r)
 {
     int64_t bytes;
     for (struct rest at = r; rest_skip(&at, "Model loading took ");)
-        if (take_gib((struct rest){ at.at - 1, at.end }, " ", &bytes))
-            keep_most(&log->weights, bytes);
+        if (rest_gib((struct rest){ at.at - 1, at.end }, " ", &bytes))
+            rest_keep_most(&log->weights, bytes);
     for (struct rest at = r; rest_skip(&at, "Loading model weights took ");)
-        if (take_gib((struct rest){ at.at - 1, at.end }, " ", &bytes))
-            keep_most(&log->weights, bytes);
+        if (rest_gib((struct rest){ at.at - 1, at.end }, " ", &bytes))
+            rest_keep_most(&log->weights, bytes);
 }
 
 /* Told at the level DEBUG: "Estimated FULL CUDA graph memory: 4120.00 MiB first-capture + (5-1) x 12.00 MiB
@@ -199,8 +102,8 @@ static void read_first_graph(struct server_log *log, struct rest r)
 {
     int64_t mib_as_gib;
     while (rest_skip(&r, " CUDA graph memory: "))
-        if (take_gib_before(rest_line(&r), " MiB first-capture", &mib_as_gib))
-            keep_most(&log->first_graph_estimated, mib_as_gib / 1024);
+        if (rest_gib_before(rest_line(&r), " MiB first-capture", &mib_as_gib))
+            rest_keep_most(&log->first_graph_estimated, mib_as_gib / 1024);
 }
 
 static void read_graphs(struct server_log *log, struct rest r)
@@ -209,19 +112,19 @@ static void read_graphs(struct server_log *log, struct rest r)
     bool is_told = false;
     read_first_graph(log, r);
     for (struct rest at = r; rest_skip(&at, "CUDA graph pool memory:"); is_told = true) {
-        if (take_gib_before(rest_line(&at), " GiB (actual)", &bytes))
-            keep_most(&log->graphs_captured, bytes);
-        if (take_gib_before(rest_line(&at), " GiB (estimated)", &bytes))
-            keep_most(&log->graphs_estimated, bytes);
+        if (rest_gib_before(rest_line(&at), " GiB (actual)", &bytes))
+            rest_keep_most(&log->graphs_captured, bytes);
+        if (rest_gib_before(rest_line(&at), " GiB (estimated)", &bytes))
+            rest_keep_most(&log->graphs_estimated, bytes);
     }
     for (struct rest at = r; !is_told && rest_skip(&at, "Estimated CUDA graph memory:");)
-        if (take_gib(rest_line(&at), " ", &bytes))
-            keep_most(&log->graphs_estimated, bytes);
+        if (rest_gib(rest_line(&at), " ", &bytes))
+            rest_keep_most(&log->graphs_estimated, bytes);
     /* A profile captures too, so of a start that failed this may be the profile's. */
     const bool is_real = log->end == SERVER_IS_READY && log->graphs_captured == SERVER_UNTOLD;
     for (struct rest at = r; is_real && rest_skip(&at, "Graph capturing finished in");)
-        if (take_gib(rest_line(&at), "took ", &bytes))
-            keep_most(&log->graphs_captured, bytes);
+        if (rest_gib(rest_line(&at), "took ", &bytes))
+            rest_keep_most(&log->graphs_captured, bytes);
 }
 
 /* Where no line tells the estimate: "The current --gpu-memory-utilization=0.9200 is equivalent to
@@ -235,7 +138,7 @@ static void read_equivalent(struct server_log *log, struct rest r)
         struct rest line = rest_line(&r);
         if (rest_number(&line, &with) && rest_skip(&line, "equivalent to --gpu-memory-utilization=") &&
             rest_number(&line, &without) && with > without)
-            keep_most(&log->graphs_estimated, (int64_t)((with - without) * (double)log->total));
+            rest_keep_most(&log->graphs_estimated, (int64_t)((with - without) * (double)log->total));
     }
 }
 
@@ -243,13 +146,13 @@ static void read_cache(struct server_log *log, struct rest r)
 {
     int64_t value;
     for (struct rest at = r; rest_skip(&at, "Available KV cache memory:");)
-        if (take_gib(rest_line(&at), " ", &value))
-            keep_least(&log->cache, value);
+        if (rest_gib(rest_line(&at), " ", &value))
+            rest_keep_least(&log->cache, value);
     for (struct rest at = r; rest_skip(&at, "KV cache size:");)
-        if (take_count(rest_line(&at), " ", &value))
-            keep_least(&log->tokens, value);
+        if (rest_count(rest_line(&at), " ", &value))
+            rest_keep_least(&log->tokens, value);
     for (struct rest at = r; rest_skip(&at, "Maximum concurrency for ");)
-        if (take_count((struct rest){ at.at - 1, at.end }, " ", &value))
+        if (rest_count((struct rest){ at.at - 1, at.end }, " ", &value))
             log->request_tokens = value;
 }
 
@@ -259,12 +162,12 @@ static void read_given_cache(struct server_log *log, struct rest r)
     int64_t cache, free_at_start;
     while (rest_skip(&r, "Initial free memory")) {
         const struct rest line = rest_line(&r);
-        if (!take_gib_before(line, " GiB memory for KV Cache as specified by kv_cache_memory_bytes", &cache))
+        if (!rest_gib_before(line, " GiB memory for KV Cache as specified by kv_cache_memory_bytes", &cache))
             continue;
         log->is_cache_given = true;
-        keep_least(&log->cache, cache);
-        if (take_gib(line, " ", &free_at_start))
-            keep_least(&log->free_at_start, free_at_start);
+        rest_keep_least(&log->cache, cache);
+        if (rest_gib(line, " ", &free_at_start))
+            rest_keep_least(&log->free_at_start, free_at_start);
     }
 }
 
@@ -276,7 +179,7 @@ static void settle_given_cache(struct server_log *log, struct rest r)
     int64_t bytes;
     if (!log->is_cache_given)
         return;
-    if (take_count(r, "'kv_cache_memory_bytes': ", &bytes) && bytes >= log->cache - rounding &&
+    if (rest_count(r, "'kv_cache_memory_bytes': ", &bytes) && bytes >= log->cache - rounding &&
         bytes <= log->cache + rounding)
         log->cache = bytes;
     log->share = SERVER_UNTOLD;
@@ -287,9 +190,9 @@ static void settle_given_cache(struct server_log *log, struct rest r)
  * "non-default args: {'max_num_seqs': 64, ...}". */
 static void read_limits(struct server_log *log, struct rest r)
 {
-    (void)take_count(r, "'max_num_seqs': ", &log->running_most);
-    (void)take_count(r, "Defaulting max_num_seqs to ", &log->running_most);
-    (void)take_count(r, "enabled with max_num_batched_tokens=", &log->step_tokens);
+    (void)rest_count(r, "'max_num_seqs': ", &log->running_most);
+    (void)rest_count(r, "Defaulting max_num_seqs to ", &log->running_most);
+    (void)rest_count(r, "enabled with max_num_batched_tokens=", &log->step_tokens);
 }
 
 /* "max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (5.48 GiB).
@@ -298,11 +201,11 @@ static void read_too_long(struct server_log *log, struct rest r)
 {
     while (rest_skip(&r, "max seq len ")) {
         const struct rest line = rest_line(&r);
-        if (!take_gib_before(line, " GiB KV cache is needed", &log->request_bytes))
+        if (!rest_gib_before(line, " GiB KV cache is needed", &log->request_bytes))
             continue;
-        (void)take_count(line, "(", &log->request_tokens);
-        (void)take_gib(line, "available KV cache memory (", &log->cache);
-        (void)take_count(line, "estimated maximum model length is ", &log->longest_tokens);
+        (void)rest_count(line, "(", &log->request_tokens);
+        (void)rest_gib(line, "available KV cache memory (", &log->cache);
+        (void)rest_count(line, "estimated maximum model length is ", &log->longest_tokens);
     }
 }
 
@@ -312,7 +215,7 @@ static void read_refused(struct server_log *log, struct rest r)
     double number;
     while (rest_skip(&r, "Tried to allocate "))
         if (rest_number(&r, &number) && r.end - r.at >= 4)
-            log->refused_bytes = bytes_of_gib(number * (memcmp(r.at, " GiB", 4) == 0   ? 1
+            log->refused_bytes = rest_bytes_of_gib(number * (memcmp(r.at, " GiB", 4) == 0   ? 1
                                                         : memcmp(r.at, " MiB", 4) == 0 ? 1.0 / 1024
                                                                                        : 1.0 / 1024 / 1024));
 }
@@ -327,11 +230,11 @@ static void read_engine(struct server_log *log, struct rest r)
     for (; n + 1 < sizeof log->version && line.at + n < line.end && line.at[n] != ')'; n++)
         log->version[n] = line.at[n];
     int64_t tensor = 1, pipeline = 1;
-    (void)take_count(line, "tensor_parallel_size=", &tensor);
-    (void)take_count(line, "pipeline_parallel_size=", &pipeline);
+    (void)rest_count(line, "tensor_parallel_size=", &tensor);
+    (void)rest_count(line, "pipeline_parallel_size=", &pipeline);
     if (tensor > 0 && tensor <= 4096 && pipeline > 0 && pipeline <= 4096)
         log->cards = tensor * pipeline;
-    (void)take_count(line, "max_cudagraph_capture_size': ", &log->largest_capture);
+    (void)rest_count(line, "max_cudagraph_capture_size': ", &log->largest_capture);
     struct rest eager = line;
     if (rest_skip(&eager, "enforce_eager=True"))
         log->largest_capture = 0;
@@ -414,18 +317,13 @@ static void read_plain_error(struct server_log *log, struct rest r)
     }
 }
 
-static bool has_words(struct rest r, const char *words)
-{
-    return rest_skip(&r, words);
-}
-
 static enum server_end read_end(struct rest r)
 {
-    return has_words(r, READY)                                                  ? SERVER_IS_READY
-         : has_words(r, "on startup is less than")                              ? SERVER_SHARE_NOT_FREE
-         : has_words(r, "KV cache is needed, which is larger than")             ? SERVER_REQUEST_TOO_LONG
-         : has_words(r, "No available memory for the cache blocks")             ? SERVER_HAS_NO_CACHE
-         : has_words(r, "CUDA out of memory") || has_words(r, "OutOfMemoryError") ? SERVER_WAS_REFUSED
+    return rest_has(r, READY)                                                  ? SERVER_IS_READY
+         : rest_has(r, "on startup is less than")                              ? SERVER_SHARE_NOT_FREE
+         : rest_has(r, "KV cache is needed, which is larger than")             ? SERVER_REQUEST_TOO_LONG
+         : rest_has(r, "No available memory for the cache blocks")             ? SERVER_HAS_NO_CACHE
+         : rest_has(r, "CUDA out of memory") || rest_has(r, "OutOfMemoryError") ? SERVER_WAS_REFUSED
                                                                                 : SERVER_ENDED_OTHERWISE;
 }
 
@@ -438,18 +336,9 @@ static void settle_estimate(struct server_log *log, bool is_estimate_used)
                                                  ? log->graphs_estimated : 0);
 }
 
-void server_log_read(const char *text, size_t n, int64_t total, struct server_log *out)
+static void read_vllm(struct rest all, struct server_log *out)
 {
-    const struct rest all = { .at = text, .end = text + n };
-    *out = (struct server_log){
-        .end = read_end(all), .total = total, .free_at_start = SERVER_UNTOLD, .share = SERVER_UNTOLD, .utilization = -1,
-        .weights = SERVER_UNTOLD, .consumed = SERVER_UNTOLD, .activations = SERVER_UNTOLD,
-        .profiled_peak = SERVER_UNTOLD, .graphs_estimated = SERVER_UNTOLD, .graphs_captured = SERVER_UNTOLD,
-        .first_graph_estimated = SERVER_UNTOLD,
-        .cache = SERVER_UNTOLD, .tokens = SERVER_UNTOLD, .request_tokens = SERVER_UNTOLD,
-        .request_bytes = SERVER_UNTOLD, .longest_tokens = SERVER_UNTOLD, .refused_bytes = SERVER_UNTOLD,
-        .largest_capture = SERVER_UNTOLD, .running_most = SERVER_UNTOLD, .step_tokens = SERVER_UNTOLD, .cards = 1,
-    };
+    out->end = read_end(all);
     read_engine(out, all);
     read_usages(out, all);
     read_request(out, all);
@@ -462,23 +351,50 @@ void server_log_read(const char *text, size_t n, int64_t total, struct server_lo
     settle_given_cache(out, all);
     read_limits(out, all);
     read_too_long(out, all);
-    read_refused(out, all);
     read_error(out, all);
+    out->has_mixed_layers = rest_has(all, "padding layers") || rest_has(all, "mamba page size") ||
+                            rest_has(all, "Hybrid KV cache manager");
+    out->has_latent_cache = out->has_mixed_layers || rest_has(all, "MLA attention backend") ||
+                            rest_has(all, "MLA backend");
+    settle_estimate(out, rest_has(all, "CUDA graph memory profiling is enabled"));
+}
+
+void server_log_read(const char *text, size_t n, int64_t total, struct server_log *out)
+{
+    const struct rest all = { .at = text, .end = text + n };
+    *out = (struct server_log){
+        .end = SERVER_ENDED_OTHERWISE, .total = total, .free_at_start = SERVER_UNTOLD, .share = SERVER_UNTOLD,
+        .utilization = -1,
+        .weights = SERVER_UNTOLD, .consumed = SERVER_UNTOLD, .activations = SERVER_UNTOLD,
+        .profiled_peak = SERVER_UNTOLD, .graphs_estimated = SERVER_UNTOLD, .graphs_captured = SERVER_UNTOLD,
+        .first_graph_estimated = SERVER_UNTOLD,
+        .cache = SERVER_UNTOLD, .tokens = SERVER_UNTOLD, .request_tokens = SERVER_UNTOLD,
+        .request_bytes = SERVER_UNTOLD, .longest_tokens = SERVER_UNTOLD, .refused_bytes = SERVER_UNTOLD,
+        .largest_capture = SERVER_UNTOLD, .running_most = SERVER_UNTOLD, .step_tokens = SERVER_UNTOLD, .cards = 1,
+        .free_after_weights = SERVER_UNTOLD, .left = SERVER_UNTOLD, .least_fraction = -1,
+        .largest_prefill_capture = SERVER_UNTOLD,
+    };
+    if (sglang_log_is_such(all))
+        sglang_log_fill(all, out);
+    else
+        read_vllm(all, out);
+    read_refused(out, all);
     read_plain_error(out, all);
-    out->has_mixed_layers = has_words(all, "padding layers") || has_words(all, "mamba page size") ||
-                            has_words(all, "Hybrid KV cache manager");
-    out->has_latent_cache = out->has_mixed_layers || has_words(all, "MLA attention backend") ||
-                            has_words(all, "MLA backend");
-    settle_estimate(out, has_words(all, "CUDA graph memory profiling is enabled"));
+}
+
+bool server_log_is_sglang(const char *text, size_t n)
+{
+    return sglang_log_is_such((struct rest){ .at = text, .end = text + n });
 }
 
 bool server_log_has_refusal(const char *text, size_t n)
 {
     const struct rest all = { .at = text, .end = text + n };
-    return has_words(all, "CUDA out of memory") || has_words(all, "OutOfMemoryError");
+    return rest_has(all, "CUDA out of memory") || rest_has(all, "OutOfMemoryError");
 }
 
 bool server_log_is_ready(const char *text, size_t n)
 {
-    return has_words((struct rest){ .at = text, .end = text + n }, READY);
+    const struct rest all = { .at = text, .end = text + n };
+    return rest_has(all, READY) || (sglang_log_is_such(all) && rest_has(all, SGLANG_READY));
 }

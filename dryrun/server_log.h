@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What a vLLM server says of its memory while it starts, read from its log. The lines of all releases from 0.6 on are
- * known; a server of several processes says some of them once for each.
+ * What a server says of its memory while it starts, read from its log: vLLM from 0.6 on, SGLang from 0.3 on. A server
+ * of several processes says some lines once for each.
  */
 #ifndef REPLAY_DRYRUN_SERVER_LOG_H
 #define REPLAY_DRYRUN_SERVER_LOG_H
@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define SERVER_UNTOLD INT64_MIN
+
+enum server_kind { SERVER_VLLM, SERVER_SGLANG };
 
 enum server_end {
     SERVER_IS_READY,                 /* the engine has sized its cache and captured its graphs */
@@ -25,11 +27,12 @@ enum server_end {
 /* Bytes, as the log rounds them: to 0.01 GiB. SERVER_UNTOLD: the log does not say. Of several processes the one that
  * has least left for its cache counts. */
 struct server_log {
+    enum server_kind kind;
     enum server_end end;
     char    version[24];             /* "0.33.0"; "" if not told */
-    int64_t total, free_at_start;    /* of the card */
-    int64_t share;                   /* what the server may take of the card */
-    double  utilization;             /* the same, of the card; below 0: not told */
+    int64_t total, free_at_start;    /* of the card; SGLang: free before its weights */
+    int64_t share;                   /* what the server may take of the card; SGLang: its weights and its cache */
+    double  utilization;             /* the same, of the card; SGLang: of what is free then; below 0: not told */
     int64_t weights;
     int64_t consumed;                /* weights, and what else it holds before its cache */
     int64_t activations;             /* the profiled peak, above `consumed`; without the graphs */
@@ -53,7 +56,19 @@ struct server_log {
     bool    has_small_cache_type;    /* the cache's type was asked for, or may be one of 8 bits */
     bool    has_mixed_layers;        /* some keep a state or a window: no fixed number of bytes for each token */
     bool    has_latent_cache;        /* MLA, or layers of several kinds: a token's bytes do not just halve */
+
+    /* SGLang alone, whose cache is what is free after the weights, less a part of what was free before them. */
+    int64_t free_after_weights;
+    int64_t left;                    /* once it is ready, for all that it computes */
+    double  least_fraction;          /* of --mem-fraction-static, by the server that has no cache; below 0: not told */
+    int64_t largest_prefill_capture; /* tokens */
+    bool    is_capturing;            /* it ended in the midst of its graphs */
+    bool    has_phase_flags;         /* --cuda-graph-max-bs-decode, and not --cuda-graph-max-bs */
+    bool    is_sized_after_capture;  /* its cache is */
 };
+
+/* Whether a log is SGLang's, as far as it tells. */
+bool server_log_is_sglang(const char *text, size_t n);
 
 /* Reads a log of n bytes. `total`: the memory of the card, if it is known already (a start that fails does not tell
  * it), or SERVER_UNTOLD. */

@@ -485,6 +485,14 @@ def _count_tokens(model_runner):
     replay_vllm.install(model_runner)
 
 
+def _in_name(family):
+    """What is called once the module that compiles kernels of that family has been imported."""
+    def imported(module):
+        import replay_kernels
+        getattr(replay_kernels, family)(module)
+    return imported
+
+
 def _watch_tensorflow(tensorflow):
     """TensorFlow's allocator takes most of what it finds free: what a program did on one card holds for that card. Many
     import TensorFlow and use no card with it."""
@@ -554,6 +562,9 @@ if os.environ.get("REPLAY_CUDASIM_DEVICE"):          # a compiled graph asks for
     sys.meta_path.insert(0, _Finder("jax._src.hardware_utils", _show_device_nodes))
     sys.meta_path.insert(0, _Finder("tensorflow", _watch_tensorflow))
     sys.meta_path.insert(0, _Finder("vllm.v1.worker.gpu.model_runner", _count_tokens))
+    for _name, _family in (("cutlass.base_dsl.compiler", "of_cute"), ("flashinfer.jit.core", "of_flashinfer"),
+                           ("sglang.kernels.jit.utils.compile.loader", "of_sglang")):
+        sys.meta_path.insert(0, _Finder(_name, _in_name(_family)))
     for _name in "jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13":
         sys.meta_path.insert(0, _Finder(_name, _record_jax))
 sys.meta_path.insert(0, _Finder("torch", _imported, _stand_in))

@@ -180,7 +180,7 @@ def serve(program: Sequence[Path], *, device: Names, try_: bool = False, range: 
           ask: bool = False, trace: Optional[Path] = None, step_us: Optional[int] = None,
           within: Optional[int] = None, no_overlay: bool = False, torch_libs: Optional[Path] = None,
           progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Serve:
-    """How many tokens the KV cache of a vLLM server holds. Starts the server without a GPU, and stops it.
+    """How many tokens the KV cache of a vLLM or SGLang server holds. Starts the server without a GPU, and stops it.
 
     `program` is a list of words: ["vllm", "serve", "./model", "--max-model-len", "8192"]. `within` are seconds that a
     start may take; with `try_` other choices are tried, each by a start of its own. range="max-model-len=8192..131072"

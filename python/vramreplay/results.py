@@ -31,6 +31,7 @@ DiffKind = Literal["traces", "policies", "runs"]
 EventKind = Literal["alloc", "free", "free_requested", "free_completed", "flush", "oom", "command", "mark"]
 ServeCardVerdict = Literal["fits", "may-fit", "does-not-fit", "unknown"]
 ServeCardEnd = Literal["ready", "no-cache", "request-too-long", "share-not-free", "refused", "died-later", "other"]
+ServeCardServer = Literal["vllm", "sglang"]
 BisectEnd = Literal["named", "open", "not higher", "interrupted"]
 
 
@@ -2304,7 +2305,9 @@ class ServeCard(Result):
     end: ServeCardEnd
     #: what one that ended otherwise says
     failure: Optional[str]
-    #: of vLLM
+    #: vllm, sglang
+    server: ServeCardServer
+    #: of the server
     version: Optional[str]
     #: until it was ready, or ended
     seconds: int
@@ -2314,11 +2317,11 @@ class ServeCard(Result):
     peak_bytes: int
     #: of the card; what the server tells is rounded to 0.01 GiB
     total_bytes: Optional[int]
-    #: when the server starts
+    #: when the server starts; of SGLang before its weights
     free_bytes: Optional[int]
-    #: what it may take
+    #: what it may take; of SGLang for weights and cache
     share_bytes: Optional[int]
-    #: the same, of the card
+    #: the same, of the card; of SGLang, --mem-fraction-static, of what is free when it starts
     utilization: Optional[float]
     #: of the model, on one card
     weights_bytes: Optional[int]
@@ -2340,6 +2343,10 @@ class ServeCard(Result):
     is_cache_given: bool
     #: of what is free at its start, beside all that it takes at its peak; null: no cache was given
     free_beside_bytes: Optional[int]
+    #: of SGLang: free when it is ready, for all that it computes
+    left_bytes: Optional[int]
+    #: of SGLang: of what is free when it starts, at its peak
+    never_used_bytes: Optional[int]
     #: on a card, after what libraries and the driver may take
     cache_least_bytes: Optional[int]
     #: that the cache holds

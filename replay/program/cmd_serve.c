@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
-/* `replay serve -- vllm serve ...`: what a server will have for its KV cache, before it starts on a card. */
+/* `replay serve -- vllm serve ...`, or SGLang: what a server will have for its KV cache, before it starts on a card. */
 #include "replay/program/cli.h"
 
 #include "dryrun/served_start.h"
@@ -58,7 +58,7 @@ static const struct flag_use serve_flags[] = {
 const struct subcommand cmd_serve = {
     .name = "serve",
     .synopsis = "serve --device CARD -- vllm serve MODEL...",
-    .summary = "start a vLLM server without a GPU and tell how many tokens its KV cache holds",
+    .summary = "start a vLLM or SGLang server without a GPU and tell how many tokens its KV cache holds",
     .text = "serve starts the server on the simulated card (see replay run-sim --help), waits until its engine is "
             "ready, with its cache sized and its CUDA graphs captured, and stops it. One screen says what it takes of "
             "the card: weights, activations at the profiled peak, graphs, and what is left: bytes and tokens of KV "
@@ -89,12 +89,18 @@ const struct subcommand cmd_serve = {
             "With --kv-cache-memory-bytes among the server's words the cache has that size, whatever is left, and no "
             "share is chosen. Whether room is left beside it is told.\n"
             "\n"
+            "Of SGLang (sglang serve, python -m sglang.launch_server) its own lines are read, and the answer has its "
+            "own options: --mem-fraction-static, --context-length, --cuda-graph-max-bs-decode, --chunked-prefill-size. "
+            "It measures nothing that it computes before it makes its cache, so how large the fraction may be is told "
+            "with --ask alone. --trace does not play on it.\n"
+            "\n"
             "A server that does not start says why, and what would let it. Of another program that uses vLLM, such as "
             "a script with LLM(...), the same lines are read; nothing is added to its words.\n"
             "\n"
             "Examples:\n"
             "  replay serve --device h100-80g -- vllm serve ./model --max-model-len 8192\n"
             "  replay serve --try --device h100-80g -- vllm serve ./model\n"
+            "  replay serve --ask --device h100-80g -- sglang serve --model-path ./model\n"
             "  replay serve --device 4090 --device l40s -- \\\n"
             "      vllm serve ./model --gpu-memory-utilization 0.95\n",
     .failed = "the server does not start on a card named, or it is not known to",
