@@ -104,11 +104,14 @@ static void note_graphs(const struct server_log *log, char note[TABLE_CELL])
                  served_count(log->largest_prefill_capture, tokens));
 }
 
-/* Its mixed layers keep states that its lines of the cache have not. */
-static int64_t beside_cache(const struct server_log *log)
+/* What it took and no line names: tables of requests, workspaces of attention, states of mixed layers. */
+static int64_t beside_them(const struct server_log *log)
 {
-    const bool is_known = served_is_told(log->share) && served_is_told(log->weights) && served_is_told(log->cache);
-    return is_known ? log->share - log->weights - log->cache : SERVER_UNTOLD;
+    const int64_t parts[] = { log->weights, log->cache, log->left };
+    int64_t rest = log->free_at_start;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        rest = served_is_told(rest) && served_is_told(parts[i]) ? rest - parts[i] : SERVER_UNTOLD;
+    return served_is_told(rest) && served_is_told(log->graphs_captured) ? rest - log->graphs_captured : rest;
 }
 
 enum err served_sglang_table(FILE *out, const struct served_start *s)
@@ -119,7 +122,7 @@ enum err served_sglang_table(FILE *out, const struct served_start *s)
                                 .bold_row = SIZE_MAX };
     char share[TABLE_CELL] = "", token[TABLE_CELL] = "", graphs[TABLE_CELL];
     const struct server_log *log = &s->log;
-    const int64_t beside = beside_cache(log);
+    const int64_t beside = beside_them(log);
     if (log->utilization >= 0)
         snprintf(share, sizeof share, "--mem-fraction-static %.4g", log->utilization);
     if (s->budget.bytes_per_token > 0 && !log->has_mixed_layers)
@@ -131,9 +134,9 @@ enum err served_sglang_table(FILE *out, const struct served_start *s)
     served_add_row(&t, "static: weights and KV cache", log->share, share);
     served_add_row(&t, "  weights", log->weights, "");
     served_add_row(&t, "  KV cache", log->cache, token);
-    if (served_is_told(beside) && (beside > (int64_t)GIB / 20 || beside < -(int64_t)GIB / 20))
-        served_add_row(&t, log->has_mixed_layers ? "  states, and the rest" : "  the rest", beside, "");
     served_add_row(&t, "CUDA graphs", log->graphs_captured, graphs);
+    served_add_row(&t, "held beside them", beside, log->has_mixed_layers ? "states, tables, workspaces of attention"
+                                                                        : "tables, workspaces of attention");
     served_add_row(&t, "free when it is ready", log->left, "for all that it computes");
     served_add_row(&t, "unused at its peak", s->budget.never_used,
                    s->ask.status == HTTP_OK ? "with a full step" : "without a full step");
