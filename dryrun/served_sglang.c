@@ -98,9 +98,9 @@ static void note_graphs(const struct server_log *log, char note[TABLE_CELL])
     int n = 0;
     note[0] = '\0';
     if (log->largest_capture > 0)
-        n = snprintf(note, TABLE_CELL, "up to %" PRId64 " requests", log->largest_capture);
+        n = snprintf(note, TABLE_CELL, "to %" PRId64 " requests", log->largest_capture);
     if (log->largest_prefill_capture > 0 && n >= 0 && n < TABLE_CELL)
-        snprintf(note + n, (size_t)(TABLE_CELL - n), "%sprefill up to %s tokens", n > 0 ? ", " : "",
+        snprintf(note + n, (size_t)(TABLE_CELL - n), "%sprefill to %s tokens", n > 0 ? ", " : "",
                  served_count(log->largest_prefill_capture, tokens));
 }
 
@@ -135,7 +135,7 @@ enum err served_sglang_table(FILE *out, const struct served_start *s)
     served_add_row(&t, "  weights", log->weights, "");
     served_add_row(&t, "  KV cache", log->cache, token);
     served_add_row(&t, "CUDA graphs", log->graphs_captured, graphs);
-    served_add_row(&t, "held beside them", beside, log->has_mixed_layers ? "states, tables, workspaces of attention"
+    served_add_row(&t, "held beside them", beside, log->has_mixed_layers ? "states, tables, workspaces"
                                                                         : "tables, workspaces of attention");
     served_add_row(&t, "free when it is ready", log->left, "for all that it computes");
     served_add_row(&t, "unused at its peak", s->budget.never_used,
