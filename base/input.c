@@ -12,6 +12,7 @@
  */
 #include "base/input.h"
 
+#include "base/processes_beside.h"
 #include "base/read_files.h"
 #include "base/temporary_file.h"
 
@@ -309,12 +310,21 @@ static struct input *input_new(const char *name)
     return in;
 }
 
+/* What is said of a file that cannot be opened. A recording of several processes has other names. */
+static enum err refuse_open(const struct input *in, int number, struct err_detail *err)
+{
+    char beside[PROCESSES_BESIDE_BYTES] = "";
+    if (number == ENOENT)
+        processes_beside(in->name, beside);
+    return err_at(err, err_of_open(number), 0, in->name, "%s%s", strerror(number), beside);
+}
+
 /* Makes the file in->fd the source. */
 static enum err input_start(struct input *in, struct err_detail *err)
 {
     struct stat st;
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
-        return err_at(err, err_of_open(errno), 0, in->name, "%s", strerror(errno));
+        return refuse_open(in, errno, err);
     if (S_ISDIR(st.st_mode))
         return err_at(err, ERR_INPUT, 0, in->name, "is a directory: name a file in it (replay FOLDER compares all "
                       "recordings of a job)");

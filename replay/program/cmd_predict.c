@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Everything the command holds. Zero is valid: predict_close accepts it. */
 struct predict {
@@ -77,12 +78,23 @@ static enum err predict_prepare(void *session, const struct options **o, struct 
     return check_place(c, err);
 }
 
+/* Nobody asked for the name, so nobody may know that an earlier predict gave its recording the same. */
+static void say_replaced(const struct predict *c)
+{
+    char path[PATH_MAX];
+    if (c->options->out == NULL && (size_t)snprintf(path, sizeof path, "%s.zst", c->stem) < sizeof path &&
+        access(path, F_OK) == 0)
+        fprintf(stderr, "replay predict: %s was there and is replaced; -o NAME keeps both\n", path);
+}
+
 /* An answer is given also if its recording cannot be kept. */
 static enum err predict_read(void *session, const struct options *o, struct err_detail *err)
 {
     struct predict *c = session;
     const struct prediction_request request = read_request(o);
     const enum err e = predict(c, &request, err);
+    if (e == ERR_OK)
+        say_replaced(c);
     if (e == ERR_OK)
         c->kept = prediction_keep(&c->prediction, c->stem, &c->files, &c->why_lost);
     return e;

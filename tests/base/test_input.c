@@ -176,6 +176,31 @@ Test(input, a_missing_file_and_a_directory_are_told_apart)
     cr_expect(strstr(err.text, "directory") != NULL, "%s", err.text);
 }
 
+/* Two processes of a program have two recordings, whose names have their numbers. */
+Test(input, recordings_of_processes_are_named_where_theirs_is_missing)
+{
+    char folder[] = "/tmp/replay-input-XXXXXX", path[64];
+    struct input *in = NULL;
+    struct err_detail err = {.text = ""};
+    cr_assert_not_null(mkdtemp(folder));
+    static const char *const names[] = {"two.9.zst", "two.8.zst", "two.8.driver.zst", "two.x.zst", "twofold.7.zst"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        fclose(fopen(path, "w"));
+    }
+    snprintf(path, sizeof path, "%s/two.zst", folder);
+    cr_expect_eq(input_open(path, &in, &err), ERR_INPUT);
+    cr_expect(strstr(err.text, "directory: there is two.8.zst, two.9.zst") != NULL, "%s", err.text);
+    snprintf(path, sizeof path, "%s/one.zst", folder);
+    cr_expect_eq(input_open(path, &in, &err), ERR_INPUT);
+    cr_expect(strstr(err.text, "there is") == NULL, "%s", err.text);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        remove(path);
+    }
+    rmdir(folder);
+}
+
 /* A file that was read may be a pipe when it is opened again: nobody waits for its other end. */
 Test(input, only_a_file_is_opened_again)
 {

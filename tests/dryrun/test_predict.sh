@@ -120,6 +120,8 @@ for key in $(grep -o '^ *"[a-z_]*":' a.json | tr -d ' ":' | sort -u); do
     expect "report/SCHEMA.md names $key" 0 "$key" grep -e "[\`.]$key\`" "$3/report/SCHEMA.md"
 done
 expect 'the recording stays' 0 'requested at most      200 MiB' "$replay" info train.predict.zst
+expect 'and the next one says that it takes its place' 0 \
+    'train.predict.zst was there and is replaced; -o NAME keeps both' "$replay" predict --device 1GiB -- ./train once 1
 # 100 MiB, 60 of what leaks, and the step's 10
 expect 'a leak is no equal step: it runs to its end' 0 'Fits on 1GiB: takes 170 MiB of 1 GiB.' \
     "$replay" predict --device 1GiB -o o -- ./train leaks60 1
