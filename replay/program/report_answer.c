@@ -274,7 +274,7 @@ static enum err take_rows(const struct why *y, const struct verdict *v, struct p
     size_t row;
     enum err e = find_row(v, &y->tune.baseline.spec, &row);
     out->has_card = y->is_card_named || y->recorded_usable > 0;
-    out->is_card_named = y->is_card_named;
+    out->is_card_named = y->is_card_named || y->is_of_xla;      /* what JAX had is a card, not PyTorch's part of one */
     out->is_uncured = y->has_refusal && y->cure == CURE_NONE;
     out->recorded_reserved_bytes = y->recorded_reserved;
     out->as_it_ran = out->recommended = VERDICT_NONE;

@@ -78,7 +78,8 @@ struct page_answer {
     size_t as_it_ran, recommended;   /* rows of the table; VERDICT_NONE: none is that */
     bool   is_uncured;               /* a request was refused, and no setting cures that: then none is called best */
     bool   has_card;                 /* the card that the runs are on was recorded or named */
-    bool   is_card_named;            /* it was named; else it is what the recording shows that PyTorch could have */
+    bool   is_card_named;            /* it was named, or is JAX's or TensorFlow's; else it is what the recording shows
+                                      * that PyTorch could have */
     uint64_t recorded_reserved_bytes;                /* what the recording says PyTorch reserved; 0: it does not */
     char *promise;                   /* what the line achieves */
     char *card;                      /* the smallest card */

@@ -317,6 +317,7 @@ of_jax() {
     "$replay" report j.db >>said
     "$replay" report --html j.html j.zst >>said
     grep -q jax-async j.html || echo 'the page lacks it'
+    grep -q '"is_card_named":true' j.html || echo 'the page takes the card for what PyTorch could have'
     grep -i 'PYTORCH_\|expandable_\|max_split\|best-fit\|roundup_power2' said j.html
     grep -o 'jax-[a-z]*' said | sort -u | tr '\n' ' '
     rm -f j.json j.html j.db said
