@@ -24,6 +24,11 @@ static void add_may_start(struct words *w, const struct served_start *s)
         words_add(w, " %s", shared);
         return;
     }
+    if (sglang_has_prefill_graphs(&s->log)) {
+        words_add(w, " On a card its prefill graphs may take far more than here: over 11 GiB in a public report, of a "
+                  "model of 0.6 billion parameters, and that server died of it.");
+        return;
+    }
     words_add(w, " At its peak %s GiB of the card are unused here, and on a card libraries and the driver may take %s "
               "GiB: a smaller --mem-fraction-static leaves more.", served_gib(s->budget.never_used, unused),
               served_gib(sglang_unseen_most(&s->log), unseen));
@@ -188,7 +193,9 @@ static void print_fraction(FILE *out, const struct served_start *s)
     if (b->most_utilization > 0)
         words_add(&w, ".");
     words_add(&w, "%sComputed.", w.n > 0 ? " " : "");
-    if (s->ask.state == ASKING_NOT_YET)
+    if (sglang_has_prefill_graphs(&s->log))
+        words_add(&w, " How large it may be is not known: what prefill graphs take on a card is not simulated.");
+    else if (s->ask.state == ASKING_NOT_YET)
         words_add(&w, " How large it may be is not known without a full step: the server measures none before it makes "
                   "its cache, and --ask asks for one.");
     if (s->n_tries > 0)
@@ -241,6 +248,8 @@ static void print_graphs(FILE *out, const struct served_start *s)
     if (log->has_phase_flags && log->largest_prefill_capture > 0)
         words_add(&w, ", --cuda-graph-max-bs-prefill");
     words_add(&w, ") leave more for what it computes, and the cache the same.");
+    if (log->has_phase_flags && log->largest_prefill_capture > 0)
+        words_add(&w, " --cuda-graph-backend-prefill disabled starts without prefill graphs.");
     served_add_tried(&w, s, decode_flag(log));
     served_print_item(out, &w);
 }

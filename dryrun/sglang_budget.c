@@ -12,6 +12,11 @@ static bool is_told(int64_t bytes)
     return bytes != SERVER_UNTOLD;
 }
 
+bool sglang_has_prefill_graphs(const struct server_log *log)
+{
+    return is_told(log->largest_prefill_capture) && log->largest_prefill_capture > 0;
+}
+
 int64_t sglang_unseen_most(const struct server_log *log)
 {
     return server_libraries_most(log) + server_graphs_most(log);
@@ -96,13 +101,13 @@ void sglang_budget_add_peak(const struct server_log *log, int64_t peak, bool is_
         return;
     const int64_t spare = log->free_at_start - peak - sglang_unseen_most(log) - ROUNDING;
     b->never_used = log->free_at_start - peak;
-    if (spare < 0 && b->verdict == SERVER_FITS)
+    if ((spare < 0 || sglang_has_prefill_graphs(log)) && b->verdict == SERVER_FITS)
         b->verdict = SERVER_MAY_FIT;
     if (!has_fraction(log))
         return;
     b->most_simulated = fraction_down(fraction_with(log, b->never_used));
-    if (!is_served)
-        return;                                      /* a full step takes more, how much is not known */
+    if (!is_served || sglang_has_prefill_graphs(log))
+        return;                                      /* a full step, or the graphs, take more: how much is not known */
     b->is_share_too_large = spare < 0;
     b->most_utilization = fraction_down(fraction_with(log, spare));
     if (b->bytes_per_token > 0 && is_told(log->tokens) && b->most_utilization >= 0)

@@ -27,7 +27,7 @@ static void assert_gib(int64_t bytes, double gib)
 }
 
 /* 32 layers, 8 heads of 128, 2 bytes: 128 KiB a token. A start of 0.5.23 on a card of 79.19 GiB, f = 0.84. */
-#define READY                                                                                                         \
+#define BEFORE                                                                                                        \
     "[2026-11-29 02:32:45] server_args={'model_path': 'm', 'mem_fraction_static': 0.84, 'moe_tp_size': 3, "           \
     "'tp_size': 1, 'pp_size': 1, 'cuda_graph_max_bs_decode': None}\n"                                                 \
     "[2026-11-29 02:32:50] Load weight begin. avail mem=78.40 GB\n"                                                   \
@@ -39,14 +39,21 @@ static void assert_gib(int64_t bytes, double gib)
     "[2026-11-29 02:33:01] Capture target decode CUDA graph begin. backend=full, num_tokens_per_req=1, avail "        \
     "mem=12.40 GB\n"                                                                                                  \
     "[2026-11-29 02:33:09] Capture target decode CUDA graph end. bs=[1, 4, 256], elapsed=8 s, mem usage=0.60 GB, "   \
-    "avail mem=11.80 GB.\n"                                                                                           \
+    "avail mem=11.80 GB.\n"
+
+#define PREFILL                                                                                                       \
     "[2026-11-29 02:33:09] Capture target prefill CUDA graph begin. backend=breakable, num_tokens=[4, 8192], avail "  \
     "mem=11.80 GB\n"                                                                                                  \
     "[2026-11-29 02:33:19] Capture target prefill CUDA graph end. elapsed=9.9 s, mem usage=1.40 GB, avail mem=10.40 " \
-    "GB.\n"                                                                                                           \
+    "GB.\n"
+
+#define AFTER                                                                                                         \
     "[2026-11-29 02:33:19] max_total_num_tokens=416624, chunked_prefill_size=8192, max_prefill_tokens=16384, "        \
     "max_running_requests=4096, context_len=131072, available_gpu_mem=10.39 GB\n"                                     \
     "[2026-11-29 02:33:22] The server is fired up and ready to roll!\n"
+
+#define READY BEFORE PREFILL AFTER
+#define WITHOUT_PREFILL BEFORE AFTER
 
 Test(sglang_log, a_start_adds_up)
 {
@@ -69,7 +76,7 @@ Test(sglang_log, a_start_adds_up)
 
 Test(sglang_budget, the_least_holds_one_request_and_the_most_needs_a_full_step)
 {
-    const struct server_log log = read_text(READY);
+    const struct server_log log = read_text(WITHOUT_PREFILL);
     struct server_budget b = server_budget_of(&log);
     cr_assert_float_eq(b.bytes_per_token, 131072, 300);
     cr_assert_float_eq(b.requests, 416624.0 / 131072, 1e-9);
@@ -87,12 +94,23 @@ Test(sglang_budget, the_least_holds_one_request_and_the_most_needs_a_full_step)
 
 Test(sglang_budget, what_a_card_may_take_and_has_no_room_for_leaves_it_open)
 {
-    const struct server_log log = read_text(READY);
+    const struct server_log log = read_text(WITHOUT_PREFILL);
     struct server_budget b = server_budget_of(&log);
     sglang_budget_add_peak(&log, of_gib(76.50), true, &b);
     cr_assert_eq(b.verdict, SERVER_MAY_FIT);
     cr_assert(b.is_share_too_large);
     cr_assert_lt(b.most_utilization, 0.84);
+}
+
+/* A server with such graphs died on a card, where here nothing stands in its way (sglang#39713). */
+Test(sglang_budget, prefill_graphs_are_not_simulated_and_leave_it_open)
+{
+    const struct server_log log = read_text(READY);
+    struct server_budget b = server_budget_of(&log);
+    sglang_budget_add_peak(&log, of_gib(60.00), true, &b);
+    cr_assert_eq(b.verdict, SERVER_MAY_FIT);
+    cr_assert_lt(b.most_utilization, 0);
+    cr_assert_gt(b.least_utilization, 0, "what the cache needs is known");
 }
 
 #define NO_CACHE                                                                                                      \
