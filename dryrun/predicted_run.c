@@ -66,6 +66,7 @@ struct told_steps {
     uint64_t repeated;               /* 0: it goes on */
     unsigned was_followed;           /* whether what follows the epoch was seen */
     uint64_t growth_bytes;           /* that each of these steps left behind; 0: none, or too little to matter */
+    struct told_rhythm rhythm;
 };
 
 /* False: it says nothing. */
@@ -77,7 +78,9 @@ static bool read_optimizer_steps(const char *folder, unsigned long pid, struct t
     FILE *f = (size_t)n < sizeof path ? journal_folder_text(path) : NULL;
     if (f == NULL)
         return false;
-    if (fscanf(f, "%9" SCNu64 " %1u %18" SCNu64, &told->repeated, &told->was_followed, &told->growth_bytes) < 1)
+    if (fscanf(f, "%9" SCNu64 " %1u %18" SCNu64 " %9" SCNu64 " %9" SCNu64 " %95[ -~]", &told->repeated,
+               &told->was_followed, &told->growth_bytes, &told->rhythm.growth_steps, &told->rhythm.unseen_turns,
+               told->rhythm.unseen_at) < 1)
         told->repeated = 0;
     fclose(f);
     return true;
@@ -97,6 +100,7 @@ static void look_for_steps(const char *folder, struct predicted_run *run)
                 run->optimizer_steps = told.repeated;
                 run->was_followed = told.was_followed != 0;
                 run->told_growth_bytes = told.growth_bytes;
+                run->rhythm = told.rhythm;
             }
         }
     if (d != NULL)
@@ -376,7 +380,7 @@ static enum err take_recordings(struct predicted_run *run, const struct sim_card
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/run.zst", run->folder) >= sizeof path)
         return err_at(err, ERR_IO, 0, run->folder, "the name is too long");
-    struct recording_made made = { .is_whole = true };
+    struct recording_made made = { .is_whole = true, .was_interrupted = run->end == RUN_INTERRUPTED };
     enum err e = recording_import(sim_card_journals(card), path, RECORDING_OF_PREDICT, request->of,
                                   sim_card_capability(card), &made, err);
     recording_made_close(&made);

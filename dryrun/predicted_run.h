@@ -52,6 +52,13 @@ struct run_request {
     const volatile sig_atomic_t *interrupted;
 };
 
+/* What PyTorch's hook says of things that come once in many steps (cudasim/python/replay_rhythm.py). */
+struct told_rhythm {
+    uint64_t growth_steps;           /* the growth comes once in so many; 0, 1: in each */
+    uint64_t unseen_turns;           /* the loop does something once in so many turns, which was not seen; 0: no */
+    char     unseen_at[96];          /* "train.py:31"; foreign */
+};
+
 struct predicted_run {
     char  folder[PATH_MAX];          /* of the files that it made; "": not made */
     char  trace[PATH_MAX];           /* its recording, of the process that held most; "": it asked for no memory */
@@ -70,6 +77,7 @@ struct predicted_run {
     bool  has_optimizers;            /* PyTorch's, in one of its processes */
     uint64_t optimizer_steps;        /* that repeated, for which it was stopped; 0: none */
     uint64_t told_growth_bytes;      /* what each of them left behind, as the hook saw it; 0: none */
+    struct told_rhythm rhythm;       /* of these */
     bool  was_followed;              /* the epoch was cut short after these, and what follows it was seen */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */

@@ -33,6 +33,19 @@ static struct words *assumption_add(struct assumptions *a)
     return w;
 }
 
+/* Equal steps do not show what comes once in many of them. */
+static void words_add_unseen(struct words *w, const struct predicted_run *run)
+{
+    const struct told_rhythm *rhythm = &run->rhythm;
+    if (predicted_run_grows(run))
+        return;
+    words_add(w, " A leak that shows only once in more steps than these is not seen either");
+    if (rhythm->unseen_turns > 0)
+        words_add(w, ": %s does something once in %" PRIu64 " turns of the loop", rhythm->unseen_at,
+                  rhythm->unseen_turns);
+    words_add(w, ".");
+}
+
 static void assume_steps(struct words *w, const struct predicted_run *run)
 {
     if (run->was_followed)
@@ -43,6 +56,7 @@ static void assume_steps(struct words *w, const struct predicted_run *run)
         words_add(w, "The program was stopped once it had made %" PRIu64 " %s steps (--steps). What it does later "
                   "(validation, saving) was not seen; --steps 0 runs it to its end.", run->whole_steps,
                   predicted_run_grows(run) ? "growing" : "equal");
+    words_add_unseen(w, run);
 }
 
 static void assume_end(struct assumptions *a, const struct prediction *p, const struct predicted_run *run)
@@ -389,6 +403,8 @@ static void words_add_growth(struct words *w, const struct prediction *p, const 
     char bytes[UNITS_TEXT], size[UNITS_TEXT];
     words_add(w, "Does not settle: live memory grows by %s a step", units_format_bytes(run->growth.bytes_per_step,
                                                                                        bytes));
+    if (run->rhythm.growth_steps > 1)
+        words_add(w, " on average (it comes every %" PRIu64 " steps)", run->rhythm.growth_steps);
     if (p->has_range)
         words_add(w, " with %s=%" PRIu64, p->name, row->value);
     if (p->asked.n_cards == 0)
@@ -673,6 +689,22 @@ static const struct tune_finalist *best_setting(const struct prediction *p, cons
     return tune_finalist_of(t, t->winner);
 }
 
+/* What is little of the card may be much of what the program needs, which `fit` and `tune` of the recording alone go
+ * by. */
+static void words_add_smaller_card(struct words *w, const struct tune *t)
+{
+    const struct tune_finalist *now = &t->finalists[t->n_finalists], *least = now;
+    char a[UNITS_TEXT], b[UNITS_TEXT], setting[SETTINGS_TEXT];
+    for (size_t i = 0; i < t->n_finalists; i++)
+        if (t->finalists[i].smallest_bytes > 0 && t->finalists[i].smallest_bytes < least->smallest_bytes)
+            least = &t->finalists[i];
+    if (now->smallest_bytes - least->smallest_bytes < now->smallest_bytes / TUNE_GAIN_SHARE || least == now)
+        return;
+    words_add(w, " Of the steps seen the smallest card is another matter: %s instead of %s with %s, which `fit` and "
+              "`tune` judge by.", card_size_text(least->smallest_bytes, a), card_size_text(now->smallest_bytes, b),
+              settings_text(&t->entries[least->entry].settings, &t->rules, false, setting));
+}
+
 /* With a range, of the value that the first row's figures are of. */
 static void print_setting(FILE *out, const struct prediction *p)
 {
@@ -693,6 +725,7 @@ static void print_setting(FILE *out, const struct prediction *p)
     if (best == NULL) {
         words_add(&w, "No setting of PYTORCH_CUDA_ALLOC_CONF saves as much as %d%% of %s%s.", 100 / TUNE_GAIN_SHARE,
                   p->asked.n_cards == 0 ? "what it needs" : "the card", with);
+        words_add_smaller_card(&w, &p->tune);
         paragraph(out, &w);
         return;
     }

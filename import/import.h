@@ -22,8 +22,9 @@ struct import_config {
     enum import_segment_frees segment_frees;
     bool without_stacks;              /* leave out call stacks */
     bool without_path;                /* the trace does not name the file, which is gone afterwards */
-    bool ends_at_exit;                /* the recorder saw the program end; only a recorder sets it, */
-    bool is_cut;                      /* or that it ends before the program would have */
+    const char *ends;                 /* TRACE_EXIT, TRACE_INTERRUPTED: the recorder saw the program end; NULL: nobody
+                                       * did. Only a recorder sets it, */
+    bool is_cut;                      /* or that the recording ends before the program would have */
     uint64_t capacity_bytes;          /* of the card for the program, if the recorder knows it; 0: nobody does */
     const char *capability;           /* of the card, "8.6", if the recorder knows it; NULL: nobody does */
     bool final_state;                 /* set by trace_open_final_state */

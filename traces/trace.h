@@ -121,6 +121,7 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *   TRACE_META_LIMIT               TRACE_LIMIT_TEXT: a limit that refused requests although the card had room
  *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;
  *                                  TRACE_EXIT: it ends with the program;
+ *                                  TRACE_INTERRUPTED: likewise, and a signal ended that;
  *                                  TRACE_OPEN: what follows its end is not known
  *   TRACE_META_SHRUNK              "461": it is what shrink left of a recording of so many calls
  *   TRACE_META_DONATABLE           a line for each of JAX's programs and size of its results: "4194304 4 5 jit_step", 4
@@ -139,6 +140,7 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
 #define TRACE_META_ENDS    "ends"
 #define TRACE_CUT          "cut"
 #define TRACE_EXIT         "exit"
+#define TRACE_INTERRUPTED  "interrupted"
 #define TRACE_OPEN         "open"
 #define TRACE_UNITS        "bytes, nanoseconds"
 const char *trace_meta(const struct trace_reader *r, const char *name);

@@ -16,21 +16,36 @@ feeds the steps ends, as it does after its last batch, and a Trainer of Transfor
 makes now and then. What the program does there counts, too. After it, the next steps show that the training goes on. A
 program that fails because its loader ended is answered as if it had been stopped before. At the end the program's
 history is written, and it waits to be stopped.
+
+Equal steps may hide what comes once in many of them: a copy of the weights, an evaluation whose results are kept. Live
+memory after the steps is then a stair:
+
+    steps            1 . . . . . . . 25 . . . . . . . 50
+                                                       _________
+                                      _________________
+                     _________________
+
+After a stair the next one is waited for. Of a stair that was not reached yet the program's loop may tell
+(replay_rhythm.py): it is waited for if it is near, else it is named.
 """
 import os
+import statistics
 import sys
 import threading
 import time
 import weakref
 
+import replay_rhythm
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 PERIOD_MOST = 32                     # steps that differ among themselves, and as a whole repeat
 LOOK_REQUESTS = 20000                # a program that has made fewer is not stopped; these take some seconds
+SOON_REQUESTS = 40000                # what comes until then is waited for
 IDLE_STEPS = 50                      # after so many steps of others nobody waits for an optimizer that made none
 GROWING_STEPS = 1000                 # a program that holds more with every step goes on for so long
 MATTERS = 100000                     # a growth matters if so many steps of it double the peak
+WARM_STEPS = 3                       # what these leave is made once: gradients, the optimizer's states
 WAIT_S = 120                         # for the end; longer if nobody is there to stop the program
 LOOK_S = 120                         # for what follows the epoch
 LOOK_STEPS = 2                       # after the epoch: a loader that is one batch ahead gives another one
@@ -71,6 +86,32 @@ class _Optimizer:
         first, last = self.steps[-1 - period * (least - 1)], self.steps[-1]
         grown = max(last[1] - first[1], last[2] - first[2])
         return grown * MATTERS <= last[2] * (least - 1) and last[3] == first[3]
+
+    def stairs(self):
+        """The steps from which on more was held than ever before, if that matters."""
+        floors = [step[1] for step in self.steps]            # what is held from a step on
+        for i in range(len(floors) - 2, -1, -1):
+            floors[i] = min(floors[i], floors[i + 1])
+        least, at, before = self.steps[-1][2] // MATTERS, [], 0
+        for i in range(WARM_STEPS, len(floors)):
+            if floors[i] - floors[i - 1] > least * (i - before):
+                at.append(i)
+                before = i
+        return at
+
+    def may_rise(self, least):
+        """Whether another stair may come, as far as the last ones tell: it is not over when it was due."""
+        at = [0] + self.stairs()
+        return len(at) > 1 and len(self.steps) < 2 * at[-1] - at[-2] + least
+
+    def rises(self):
+        """Whether it rose more than once, and has made as many steps as one that grows."""
+        return len(self.steps) >= GROWING_STEPS and len(self.stairs()) > 1
+
+    def every(self):
+        """Steps from one stair to the next, the usual number."""
+        at = self.stairs()
+        return statistics.mode(b - a for a, b in zip(at, at[1:])) if len(at) > 2 else 1
 
     def growth(self):
         """Bytes by which a step of the later half leaves more behind than it found, if that matters; else 0."""
@@ -149,6 +190,8 @@ class Steps:
         self.epoch = _Epoch()
         self.has_ended = False
         self.repeated = 0                                    # steps, for which the epoch was cut short
+        self.rhythm_until = 0                                # steps that are waited for
+        self.unseen = None                                   # (turns, place): what the loop does once in so many
         self.steps_left = self.steps_more = 0                # until it is over; if no loader ends
 
     def install(self):
@@ -167,13 +210,14 @@ class Steps:
         register_optimizer_step_post_hook(step_ended)
         self.epoch.install()
 
-    def tell(self, repeated, was_followed=False, growth=0):
+    def tell(self, repeated, was_followed=False, growth=0, every=1):
         """For predict: this process trains, and so many steps of it repeated; 0: it goes on. `growth`: bytes that each
-        of them left behind."""
+        of them left behind, on average; it comes once in `every` steps. What the loop does too seldom to be seen
+        follows."""
         if not self.has_ended:
             path = os.path.join(self.folder, "%d.steps" % os.getpid())
             with open(path + ".part", "w") as f:
-                f.write("%d %d %d" % (repeated, was_followed, growth))
+                f.write("%d %d %d %d %d %s" % (repeated, was_followed, growth, every, *(self.unseen or (0, ""))))
             os.replace(path + ".part", path)
 
     def look(self, optimizer):
@@ -197,11 +241,27 @@ class Steps:
         waits = any(other.counts is None for other in self.known.values()) and self.n < IDLE_STEPS
         if period == 0 or waits or steps.counts[0] < LOOK_REQUESTS:
             return
-        has_settled = steps.has_settled(period, self.least)
+        has_settled = steps.has_settled(period, self.least) and not steps.may_rise(self.least) and not steps.rises()
+        if has_settled and self.waits_for_rhythm(steps):
+            return
         if has_settled and self.cut_epoch():
             self.repeated = self.least
-        elif has_settled or n >= GROWING_STEPS:
-            self.end(self.least if has_settled else n, growth=0 if has_settled else steps.growth())
+        elif has_settled:
+            self.end(self.least)
+        elif n >= GROWING_STEPS and (len(steps.stairs()) != 1 or not steps.may_rise(self.least)):
+            self.end(n, growth=steps.growth(), every=steps.every())
+
+    def waits_for_rhythm(self, steps):
+        """Whether what the loop does once in so many turns will have come twice soon. If not, it is named."""
+        n = len(steps.steps)
+        if n < self.rhythm_until:
+            return True
+        rhythm = replay_rhythm.slowest()
+        needs = 2 * rhythm[0] + self.least if rhythm is not None else 0
+        self.unseen = rhythm if needs > n else None
+        is_soon = needs > n and steps.counts[0] // n * needs <= SOON_REQUESTS
+        self.rhythm_until = needs if is_soon else 0
+        return is_soon
 
     # ---- what follows the epoch ----
 
@@ -236,11 +296,11 @@ class Steps:
         self.has_ended = True
         return is_refused or not has_failed
 
-    def end(self, repeated, was_followed=False, growth=0):
+    def end(self, repeated, was_followed=False, growth=0, every=1):
         if self.has_ended:
             return
         self.recorder.settle()
-        self.tell(repeated, was_followed, growth)
+        self.tell(repeated, was_followed, growth, every)
         self.has_ended = True
         if threading.current_thread() is threading.main_thread():
             self.wait()

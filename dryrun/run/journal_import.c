@@ -64,6 +64,7 @@ struct recording {
     size_t n_traces, n_used;         /* pairs of journal and device with calls; journals with calls */
     bool   has_snapshots;
     bool   is_whole;                 /* no call is missing */
+    bool   was_interrupted;          /* the program was */
     struct recorded_files *files;    /* that were made */
 };
 
@@ -154,8 +155,9 @@ static enum err import_snapshot_device(const struct recording *r, const struct r
                                        size_t k, const char *path, struct err_detail *err)
 {
     const struct allocator_kind *kind = snapshots[k].kind;
+    const char *how = r->was_interrupted ? TRACE_INTERRUPTED : TRACE_EXIT;
     const struct import_config cfg = { .gpu = device, .without_path = !is_told(r),
-                                       .ends_at_exit = k == SNAPSHOT_OF_END, .is_cut = k == SNAPSHOT_OF_CUT_JAX,
+                                       .ends = k == SNAPSHOT_OF_END ? how : NULL, .is_cut = k == SNAPSHOT_OF_CUT_JAX,
                                        .capability = r->capability,
                                        .capacity_bytes = simulated_bytes(r, j, device) };
     char name[PATH_MAX];
@@ -465,7 +467,7 @@ enum err recording_import(const char *folder, const char *out, enum recording_ru
                           const char *capability, struct recording_made *made, struct err_detail *err)
 {
     struct recording r = { .out = out, .of = of, .rules = rules, .capability = capability, .files = &made->files,
-                           .is_whole = true };
+                           .is_whole = true, .was_interrupted = made->was_interrupted };
     made->is_whole = true;
     enum err e = journal_folder_open(folder, command_of(&r), &r.folder, err);
     if (e != ERR_OK)

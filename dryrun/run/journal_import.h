@@ -49,6 +49,7 @@ struct recording_made {
     struct recorded_files     files;     /* in order */
     struct recorded_processes processes;
     bool                      is_whole;  /* no call is missing */
+    bool                      was_interrupted;   /* the program was; the caller says so before */
 };
 void recording_made_close(struct recording_made *made);
 

@@ -38,12 +38,26 @@ static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 enum { N_FORWARDED = sizeof forwarded / sizeof forwarded[0] };
 
 static volatile sig_atomic_t child_pid;              /* of the program that we wait for; 0: none */
+static volatile sig_atomic_t asked_to_end;           /* it was, by a signal */
+
+/* Those of `forwarded` that ask for no end are the program's own business. */
+static bool asks_to_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
+bool child_was_interrupted(int status)
+{
+    return asked_to_end != 0 || (status > 128 && asks_to_end(status - 128));
+}
 
 /* Passes a signal on if a process sent it. A signal of the terminal (si_code > 0) reaches the child without us, and a
  * second one would kill a program that cleans up after the first. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
+    if (child_pid > 0 && asks_to_end(number))
+        asked_to_end = 1;
     if (child_pid > 0 && info->si_code <= 0)
         kill((pid_t)child_pid, number);
 }
@@ -317,6 +331,7 @@ static void passing_on_start(struct passing_on *p, bool is_on)
 {
     const struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO };
     p->is_on = is_on;
+    asked_to_end = 0;
     for (size_t i = 0; is_on && i < N_FORWARDED; i++) {
         sigaction(forwarded[i], NULL, &p->before[i]);
         if (p->before[i].sa_handler != SIG_IGN)

@@ -54,6 +54,10 @@ struct child_setting {
 
 enum { CHILD_GRACE_MS = 3000 };
 
+/* Whether a signal that asks a program to end was passed on to the last one while it ran, or ended it by its status. A
+ * program may have caught it, and ended in order. */
+bool child_was_interrupted(int status);
+
 /* Runs argv[0] with argv, a list that NULL ends, and waits. Without a log SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1
  * and SIGUSR2 are passed on to it, unless they were ignored when we started. *status: its exit status, or 128 + the
  * signal that ended it. ERR_USAGE if the program cannot be started; ERR_IO. */

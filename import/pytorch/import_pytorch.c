@@ -46,7 +46,8 @@ struct pytorch_import {
     struct completed_run completed;   /* the run looked at last */
     size_t next_free_run;             /* index of the first of walk.free_runs that is not put yet */
     uint32_t *start_rows;             /* by index into walk.start: number of the segment in the trace */
-    bool without_stacks, ends_at_exit;
+    bool without_stacks;
+    const char *ends;                /* NULL: nobody saw it */
     const char *capability;          /* "8.6"; NULL: not known */
     uint64_t capacity_bytes;         /* 0: not known */
     bool has_epoch;
@@ -268,8 +269,8 @@ static enum err put_facts(struct pytorch_import *p, struct err_detail *err)
         e = put_limit(p, &room, err);
     if (e == ERR_OK && w->n_forgotten > 0)
         e = trace_put_meta(p->out, TRACE_META_BEGINS, TRACE_CUT, err);
-    if (e == ERR_OK && p->ends_at_exit)
-        e = trace_put_meta(p->out, TRACE_META_ENDS, TRACE_EXIT, err);
+    if (e == ERR_OK && p->ends != NULL)
+        e = trace_put_meta(p->out, TRACE_META_ENDS, p->ends, err);
     if (e == ERR_OK && !p->s->is_host)
         e = put_settings(p, err);
     return e == ERR_OK ? trace_put_meta(p->out, "notes", p->notes, err) : e;
@@ -833,7 +834,7 @@ static enum err pytorch_import(struct input *in, const struct import_config *cfg
                                struct err_detail *err)
 {
     struct pytorch_import p = {.out = out, .held_until = UINT32_MAX, .without_stacks = cfg->without_stacks,
-                               .ends_at_exit = cfg->ends_at_exit, .capability = cfg->capability,
+                               .ends = cfg->ends, .capability = cfg->capability,
                                .capacity_bytes = cfg->capacity_bytes};
     uint32_t device = 0;
     enum err e = pytorch_read(in, cfg, &p.s, err);

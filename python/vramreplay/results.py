@@ -11,7 +11,7 @@ from vramreplay.result import Result
 InfoPlatform = Literal["unknown", "linux", "windows", "rocm-windows", "wsl", "rocm", "xpu", "mps", "npu", "jetson",
                        "jax", "tensorflow"]
 CoverageBegins = Literal["empty", "mid-run", "cut"]
-CoverageEnds = Literal["open", "exit", "refused", "cut"]
+CoverageEnds = Literal["open", "exit", "refused", "interrupted", "cut"]
 InfoStartState = Literal["empty", "mid-run"]
 ExplanationWay = Literal["merge", "release"]
 WhyVerdict = Literal["not-in-force", "somebody-else", "limited", "streams", "one-tensor", "leak", "larger-input",
@@ -19,7 +19,7 @@ WhyVerdict = Literal["not-in-force", "somebody-else", "limited", "streams", "one
                      "host-lent", "host-full", "shared-memory", "budget", "broken-size", "kernel-too-large",
                      "index-out-of-range", "library-refused", "workspace-refused", "untold"]
 WhyReached = Literal["setup", "forward", "backward", "optimizer", "step", "steps"]
-WhyGrowthTurn = Literal["step", "forward pass", "run"]
+WhyGrowthTurn = Literal["step", "forward pass", "backward pass", "run"]
 WhyStreamsWalls = Literal["streams", "late-uses", "both"]
 WhyPlayedOnTurn = Literal["step", "half"]
 WhyLeverLever = Literal["half-batch", "checkpoint", "sgd", "bf16", "autocast", "8-bit-states"]
@@ -52,8 +52,8 @@ class Coverage(Result):
     #: empty; mid-run: the recording was switched on while the program ran; cut: earlier events were lost,
     #: because the history's limit was met
     begins: CoverageBegins
-    #: exit: the recorder saw the program end; refused: no request follows the last refused one; cut: the end is
-    #: missing; open: nothing tells
+    #: exit: the recorder saw the program end; refused: no request follows the last refused one; interrupted:
+    #: the recorder saw a signal end the program; cut: the end is missing; open: nothing tells
     ends: CoverageEnds
     #: requests refused when recorded
     refusals: int
@@ -776,8 +776,12 @@ class WhyGrowth(Result):
     of_two_turns: bool
     #: it was asked for before a refused request that the program caught, and is still held
     of_caught_refusal: bool
-    #: step, forward pass, or run of the line that grows most
+    #: step, forward pass, backward pass, or run of the line that grows most
     turn: WhyGrowthTurn
+    #: it comes once in so many turns; null: in each, or in no rhythm
+    burst_turns: Optional[int]
+    #: by so much each time
+    burst_bytes: Optional[int]
     #: what was requested meanwhile and is still held
     held_bytes: int
     #: of these
@@ -2248,6 +2252,13 @@ class Predict(Result):
     whole_steps: Optional[int]
     #: by how much live memory grows from step to step; null: not at all, or by less than 1% in 1,000 steps
     growth_bytes_per_step: Optional[int]
+    #: the growth comes once in so many steps; null: in each, or there is none
+    growth_every_steps: Optional[int]
+    #: a line of the loop that makes the steps, as FILE:LINE, whose branch is taken too seldom to be seen twice:
+    #: what it may keep is in no figure. null: none is known
+    unseen_branch: Optional[str]
+    #: turns of the loop from one time to the next
+    unseen_branch_turns: Optional[int]
     #: of the program
     runs: int
     #: what is assumed, sentences

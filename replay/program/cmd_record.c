@@ -97,6 +97,7 @@ static enum err record(struct record_run *run, struct err_detail *err)
         if (e == ERR_OK)
             sim_card_print(run->card, run->status, false);
     }
+    run->made.was_interrupted = child_was_interrupted(run->status);
     if (e == ERR_OK)
         e = recording_import(run->folder, run->out, RECORDING_OF_RECORD, NULL, NULL, &run->made, err);
     following_end(following, e == ERR_OK);

@@ -66,6 +66,7 @@ static enum err report(struct sim_run *run, struct err_detail *err)
         return e;
     say_range(run);
     run->made.is_whole = true;
+    run->made.was_interrupted = child_was_interrupted(run->status);
     return run->path == NULL ? ERR_OK
                              : recording_import(sim_card_journals(run->card), run->path, RECORDING_OF_RUN_SIM, NULL,
                                                 sim_card_capability(run->card), &run->made, err);

@@ -100,6 +100,8 @@ static enum coverage_end end_of(const struct trace_reader *trace, const struct r
         return ENDS_CUT;
     if (r->since > 0)
         return ENDS_REFUSED;
+    if (meta_is(trace, TRACE_META_ENDS, TRACE_INTERRUPTED))
+        return ENDS_INTERRUPTED;
     return meta_is(trace, TRACE_META_ENDS, TRACE_EXIT) ? ENDS_EXIT : ENDS_OPEN;
 }
 
@@ -161,7 +163,7 @@ const char *coverage_begin_word(enum coverage_begin b)
 
 const char *coverage_end_word(enum coverage_end e)
 {
-    static const char *const words[] = { "open", "exit", "refused", "cut" };
+    static const char *const words[] = { "open", "exit", "refused", TRACE_INTERRUPTED, "cut" };
     return words[e];
 }
 
@@ -185,6 +187,8 @@ void coverage_say(struct words *w, const struct coverage *c)
                      "it would have done if %s had been served was not recorded: figures are lower bounds.",
                   c->survived, c->survived == 1 ? "" : "s", bytes, c->event_word, c->last_refusal,
                   c->survived == 1 ? "it" : "they");
+    else if (c->ends == ENDS_INTERRUPTED)
+        words_add(w, "The program was interrupted: what it would have done later was not recorded.");
     else if (c->ends == ENDS_CUT)
         words_add(w, "The end of the recording is missing: figures are lower bounds.");
     else if (c->begins == BEGINS_CUT)

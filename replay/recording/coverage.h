@@ -20,6 +20,7 @@ enum coverage_end {
     ENDS_OPEN,                       /* nothing tells what the program did next */
     ENDS_EXIT,                       /* our own recorder saw the program end */
     ENDS_REFUSED,                    /* nothing substantial follows a refused request: it ended the program */
+    ENDS_INTERRUPTED,                /* our own recorder saw the program end, because a signal asked it to */
     ENDS_CUT,                        /* the file is unfinished, or the recording says that its end is missing */
 };
 

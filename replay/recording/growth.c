@@ -626,34 +626,77 @@ static int compare_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What the whole turns between left behind, each: the median if it is near the mean, else the mean. `sums` has room for
- * all turns. 0: there is no whole turn. */
-static uint64_t left_per_turn(const struct phase_starts *s, const struct holdings *h, const struct growth *out,
-                              uint64_t *sums)
+/* What each whole turn between left behind; returns how many these are. `sums` has room for all turns, and is zero. */
+static size_t sum_turns(const struct phase_starts *s, const struct holdings *h, const struct growth *out,
+                        uint64_t *sums, const uint64_t **left)
 {
     const size_t first = phase_starts_up_to(s, (int64_t)out->since), last = phase_starts_up_to(s, (int64_t)out->until);
-    uint64_t all = 0;
     if (last < first + 2)
         return 0;
     for (size_t i = 0; i < h->n; i++)
         sums[phase_starts_up_to(s, h->at[i].born)] += h->at[i].bytes;
-    const size_t n = last - first - 1;           /* the turn before the first start, and the last one, are cut */
+    *left = &sums[first + 1];
+    return last - first - 1;                     /* the turn before the first start, and the last one, are cut */
+}
+
+/* What most of them left: the median if it is near the mean, else the mean. */
+static enum err usual_bytes(const uint64_t *left, size_t n, uint64_t *out, struct err_detail *err)
+{
+    uint64_t all = 0, *sorted = calloc(n + 1, sizeof *sorted);
+    if (sorted == NULL)
+        return err_no_memory(err);
     for (size_t i = 0; i < n; i++)
-        all += sums[first + 1 + i];
-    qsort(&sums[first + 1], n, sizeof *sums, compare_bytes);
-    const uint64_t median = sums[first + 1 + n / 2], mean = all / n;
+        all += sorted[i] = left[i];
+    qsort(sorted, n, sizeof *sorted, compare_bytes);
+    const uint64_t median = n > 0 ? sorted[n / 2] : 0, mean = n > 0 ? all / n : 0;
     const uint64_t apart = median > mean ? median - mean : mean - median;
-    return apart <= mean / MEAN_SHARE ? median : mean;
+    *out = apart <= mean / MEAN_SHARE ? median : mean;
+    free(sorted);
+    return ERR_OK;
+}
+
+static enum err take_rate_of(const struct phase_starts *s, const struct holdings *h, struct growth *out,
+                             struct err_detail *err)
+{
+    uint64_t *sums = calloc(s->n + 2, sizeof *sums);
+    const uint64_t *left = sums;
+    if (sums == NULL)
+        return err_no_memory(err);
+    const size_t n = sum_turns(s, h, out, sums, &left);
+    const enum err e = usual_bytes(left, n, &out->bytes_per_turn, err);
+    out->rhythm = growth_rhythm_of(left, n);
+    free(sums);
+    return e;
+}
+
+/* What comes once in several forward passes may come once in several backward passes: so steps are told whose optimizer
+ * asks for nothing. */
+static enum err prefer_backward(const struct grower *g, const struct holdings *h, struct growth *out,
+                                struct err_detail *err)
+{
+    const struct phase_starts *backward = &g->phases.starts[PHASE_BACKWARD];
+    struct growth other = *out;
+    if (out->turn != TURN_FORWARD || (out->rhythm.turns == 0 && !out->rhythm.is_uneven) ||
+        starts_between(backward, out->since, out->until) < TURNS_LEAST)
+        return ERR_OK;
+    const enum err e = take_rate_of(backward, h, &other, err);
+    if (e == ERR_OK && other.rhythm.turns > 0) {
+        out->turn = TURN_BACKWARD;
+        out->rhythm = other.rhythm;
+        out->bytes_per_turn = other.bytes_per_turn;
+    }
+    return e;
 }
 
 static enum err take_rate(const struct grower *g, const struct holdings *h, struct growth *out, struct err_detail *err)
 {
-    const struct phase_starts *s = &g->phases.starts[out->turn == TURN_STEP ? PHASE_OPTIMIZER : PHASE_FORWARD];
-    uint64_t *sums = calloc(s->n + 2, sizeof *sums);
-    if (sums == NULL)
-        return err_no_memory(err);
-    out->bytes_per_turn = out->turn == TURN_RUN ? 0 : left_per_turn(s, h, out, sums);
-    free(sums);
+    enum err e = ERR_OK;
+    if (out->turn != TURN_RUN)
+        e = take_rate_of(&g->phases.starts[out->turn == TURN_STEP ? PHASE_OPTIMIZER : PHASE_FORWARD], h, out, err);
+    if (e == ERR_OK)
+        e = prefer_backward(g, h, out, err);
+    if (e != ERR_OK)
+        return e;
     if (out->bytes_per_turn == 0)
         out->bytes_per_turn = out->turns > 0 ? out->bytes / out->turns : 0;
     else

@@ -20,11 +20,13 @@
 #ifndef REPLAY_REPLAY_RECORDING_GROWTH_H
 #define REPLAY_REPLAY_RECORDING_GROWTH_H
 
+#include "replay/recording/growth_rhythm.h"
 #include "replay/recording/holders.h"
 
 enum growth_turn {
     TURN_STEP,                       /* an optimizer's step */
     TURN_FORWARD,                    /* a forward pass */
+    TURN_BACKWARD,                   /* a backward pass, of training whose optimizer asks for nothing */
     TURN_RUN,                        /* a run of the line that grows most */
 };
 
@@ -52,6 +54,7 @@ struct growth {
     enum growth_turn turn;
     uint64_t turns;                  /* between them; 0: without stacks nothing tells */
     uint64_t bytes_per_turn;         /* what most turns leave behind, or the mean if they differ */
+    struct growth_rhythm rhythm;     /* of the turns */
     struct holders lines;            /* what was requested between them and is held at the low mark, of those that grow;
                                       * by line, or by size */
     uint64_t held_bytes, held_requests;          /* the same in all */

@@ -50,7 +50,7 @@ static bool is_release(const char *text)
 
 static bool is_end(const char *text)
 {
-    static const char *const words[] = { TRACE_CUT, TRACE_EXIT, TRACE_OPEN, NULL };
+    static const char *const words[] = { TRACE_CUT, TRACE_EXIT, TRACE_INTERRUPTED, TRACE_OPEN, NULL };
     return is_one_of(words, text);
 }
 

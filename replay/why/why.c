@@ -360,7 +360,7 @@ bool why_may_checkpoint(const struct why *w)
 bool why_end_is_unseen(const struct why *w)
 {
     return (w->verdict == VERDICT_CACHE || w->verdict == VERDICT_RETRIES) &&
-           (w->coverage.ends == ENDS_OPEN || w->coverage.ends == ENDS_CUT);
+           (w->coverage.ends == ENDS_OPEN || w->coverage.ends == ENDS_INTERRUPTED || w->coverage.ends == ENDS_CUT);
 }
 
 bool why_may_need_no_gradients(const struct why *w)

@@ -58,14 +58,29 @@ static void add_short(struct words *w, const struct why *y)
 
 static const char *turn_word(const struct growth *g)
 {
-    static const char *const words[] = { "step", "forward pass", "run" };
-    return g->turn == TURN_FORWARD && g->turns != 1 ? "forward passe" : words[g->turn];
+    static const char *const words[] = { "step", "forward pass", "backward pass", "run" };
+    return words[g->turn];
 }
 
-static const char *turn_phrase(const struct growth *g)
+static const char *turns_word(const struct growth *g)
 {
-    static const char *const phrases[] = { "a step", "a forward pass", "a run of the line" };
-    return phrases[g->turn];
+    static const char *const words[] = { "steps", "forward passes", "backward passes", "runs" };
+    return g->turns == 1 ? turn_word(g) : words[g->turn];
+}
+
+enum { RATE_TEXT = 80 };
+
+/* "172 KiB a step", "4 MiB every 20 steps" */
+static const char *rate_text(const struct growth *g, char out[static RATE_TEXT])
+{
+    char a[TEXT_NUMBER];
+    if (g->rhythm.turns > 1)
+        snprintf(out, RATE_TEXT, "%s every %" PRIu64 " %s", text_mib(g->rhythm.bytes, a), g->rhythm.turns,
+                 turns_word(g));
+    else
+        snprintf(out, RATE_TEXT, "%s a %s%s", text_mib(g->bytes_per_turn, a),
+                 g->turn == TURN_RUN ? "run of the line" : turn_word(g), g->rhythm.is_uneven ? " on average" : "");
+    return out;
 }
 
 /* "in its first forward pass" */
@@ -129,7 +144,7 @@ static void add_full(struct words *w, const struct why *y)
 
 static void add_leak(struct words *w, const struct growth *g)
 {
-    char a[TEXT_NUMBER];
+    char a[TEXT_NUMBER], rate[RATE_TEXT];
     const char *or_else = g->may_be_one_pass ? ", or one long forward pass"
                           : g->may_be_meant  ? ", or a cache that is meant to grow"
                           : g->of_two_sets   ? ", or two copies that are meant to stay"
@@ -141,8 +156,7 @@ static void add_leak(struct words *w, const struct growth *g)
         words_add(w, "A leak%s: live memory grew by %s, mostly by requests of %s.", or_else, text_mib(g->bytes, a),
                   line_of(&g->lines, 0));
     else
-        words_add(w, "A leak%s: live memory grows by %s %s, at %s.", or_else, text_mib(g->bytes_per_turn, a),
-                  turn_phrase(g), line_of(&g->lines, 0));
+        words_add(w, "A leak%s: live memory grows by %s, at %s.", or_else, rate_text(g, rate), line_of(&g->lines, 0));
 }
 
 static void add_not_in_force(struct words *w, const struct why *y)
@@ -287,7 +301,9 @@ void why_add_verdict(struct words *w, const struct why *y)
     else
         says[y->verdict](w, y);
     if (why_end_is_unseen(y))
-        words_add(w, " The recording does not show the program's end: this is only what happened until then.");
+        words_add(w, " %s: this is only what happened until then.",
+                  y->coverage.ends == ENDS_INTERRUPTED ? "The program was interrupted"
+                                                       : "The recording does not show the program's end");
     if (why_is_survived(y))
         words_add(w, " The program survived it, and went on.");
 }
@@ -655,9 +671,9 @@ static void print_room_in_pieces(FILE *out, const struct why *y)
     if (more == 0 || more < y->growth.turns / MORE_SHARE)
         return;
     words_add(&w, "- If it is a cache with a limit that it had not reached: %s (%.0f%%) of the card are free in "
-                  "pieces, and the setting %s makes room for up to %" PRIu64 " more %ss of it. A leak it only delays.",
+                  "pieces, and the setting %s makes room for up to %" PRIu64 " more %s of it. A leak it only delays.",
               text_mib(why_unusable(y), a), 100.0 * (double)why_unusable(y) / (double)y->usable,
-              winner_text(y, setting), more, turn_word(&(struct growth){ .turn = y->growth.turn }));
+              winner_text(y, setting), more, turns_word(&(struct growth){ .turn = y->growth.turn }));
     words_print_screen(out, &w);
 }
 
@@ -673,7 +689,7 @@ static void print_growth(FILE *out, const struct why *y)
         return;
     words_add(&w, "- It grew by %s", text_mib(g->bytes, a));
     if (g->turns > 0)
-        words_add(&w, " in %" PRIu64 " %s%s", g->turns, turn_word(g), g->turns == 1 ? "" : "s");
+        words_add(&w, " in %" PRIu64 " %s", g->turns, turns_word(g));
     words_add(&w, g->is_at_low_mark ? " up to the last low point of live memory, where %" PRIu64 " request%s of it "
                                       "were held; `replay who` counts those of the end."
                                     : ", and %" PRIu64 " request%s of it are still held.",

@@ -194,6 +194,26 @@ chmod +x validates.sh
 expect 'a program whose epoch was cut short has not run to its end' 0 'its epoch was cut short' \
     "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
 is a.json ended '"steps repeat"'
+
+# ---- what comes once in many steps ----
+expect 'equal steps hide what comes seldom, which is said' 0 'A leak that shows only once in more steps than these is' \
+    "$replay" predict --device 1GiB -o o -- ./trains.sh
+cat >seldom.sh <<'SH'
+#!/bin/sh
+echo 0 >"$REPLAY_TORCH_RECORD/$$.steps"
+(sleep 1; echo "$TOLD" >"$REPLAY_TORCH_RECORD/$$.steps") &
+exec ./train forever 10
+SH
+chmod +x seldom.sh
+expect 'the line is named that the loop comes to seldom' 0 'train.py:31 does something once in 100 turns of the loop' \
+    env TOLD='5 0 0 1 100 train.py:31' "$replay" predict --device 1GiB --json a.json -o o -- ./seldom.sh
+is a.json unseen_branch '"train.py:31"'
+is a.json unseen_branch_turns 100
+expect 'a leak that comes in bursts does not fit' 1 'grows by 1 MiB a step on average (it comes every 25 steps)' \
+    env TOLD='1000 0 1048576 25 0 ' "$replay" predict --device 1GiB --json a.json -o o -- ./seldom.sh
+is a.json growth_every_steps 25
+is a.json unseen_branch null
+
 expect 'a number of steps is said once, however many there were' 0 'once it had made 5 equal steps' \
     "$replay" predict --device 1GiB --json a.json -o o -- ./train forever 10
 is a.json whole_steps 5

@@ -297,6 +297,31 @@ expect 'beside the calls' 0 'alloc                3' "$replay" info p.driver.zst
 expect 'and kept' 0 '' cmp p.pickle "$snapshot"
 expect_files 3 'p.*'
 
+# How the program ended is that of the whole program: a signal that it caught, or that ended it, makes no plain end of it.
+cat >ends.sh <<'SH'
+sh -c 'cp "$0" "$REPLAY_TORCH_RECORD/$$.pickle"; exec ./pools' "$1"
+exit "$2"
+SH
+for end in 0:exit 130:interrupted 143:interrupted 1:exit; do
+    "$replay" run-sim --device sim:1GiB,count=2 -o e.zst -- sh ends.sh "$snapshot" "${end%:*}" >said 2>&1
+    expect "a program with status ${end%:*} has ended: ${end#*:}" 0 "\"ends\": \"${end#*:}\"" \
+        "$replay" info e.zst --json -
+done
+cat >asked.sh <<'SH'
+trap 'exit 0' TERM
+sh -c 'cp "$0" "$REPLAY_TORCH_RECORD/$$.pickle"; exec ./pools' "$1"
+touch asked
+while :; do sleep 0.1; done
+SH
+"$replay" run-sim --device sim:1GiB,count=2 -o e.zst -- sh asked.sh "$snapshot" >said 2>&1 &
+asked=$!
+until [ -e asked ]; do sleep 0.1; done
+kill -TERM $asked
+wait $asked
+expect 'one that caught the signal was interrupted, whatever its status' 0 '"ends": "interrupted"' \
+    "$replay" info e.zst --json -
+rm -f e.* ends.sh asked* said
+
 # A profile of JAX's, as its hook leaves it: one request to the allocator of card 0.
 expect 'a profile of JAX is imported' 0 'j.zst: JAX'\''s requests, process' \
     "$replay" run-sim --device sim:1GiB,count=2 --record j.zst -- \

@@ -291,6 +291,21 @@ Test(coverage, a_trace_from_an_empty_allocator_claims_no_end)
     trace_close(trace);
 }
 
+Test(coverage, an_interrupted_program_did_not_end_by_itself)
+{
+    struct script s = script_open();
+    struct words said = { .n = 0 };
+    cr_assert_eq(trace_put_meta(s.out, "ends", "interrupted", NULL), ERR_OK);
+    put(&s, EVENT_ALLOC, 1, MIB);
+    struct trace_reader *trace = script_close(&s);
+    const struct coverage c = covered(trace);
+    cr_expect_eq(c.ends, ENDS_INTERRUPTED);
+    cr_expect_not(coverage_has_whole_step(&c));
+    coverage_say(&said, &c);
+    cr_expect(strncmp(said.text, "The program was interrupted: ", 29) == 0, "%s", said.text);
+    trace_close(trace);
+}
+
 Test(coverage, what_the_recorder_saw_of_the_end_is_said)
 {
     struct script s = script_open();

@@ -598,6 +598,71 @@ Test(growth, it_says_how_much_a_step_and_whose_line)
     trace_close(trace);
 }
 
+Test(growth, it_says_in_every_how_many_turns_it_comes)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < STEPS; i++) {
+        step(&s, MIB);
+        if (i % 5 == 4)
+            request(&s, KEPT, MIB);
+    }
+    forward(&s, MIB, 4);
+    struct growth g = growth_of(&s, &trace);
+    cr_assert(g.is_found);
+    cr_expect_eq(g.turn, TURN_STEP);
+    cr_expect_eq(g.rhythm.turns, 5);
+    cr_expect_eq(g.rhythm.bytes, MIB);
+    growth_close(&g);
+    trace_close(trace);
+}
+
+/* Without requests of an optimizer a step is told by its backward pass; evaluations have forward passes alone. */
+Test(growth, bursts_among_forward_passes_are_counted_in_backward_passes)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (unsigned i = 0; i < STEPS; i++) {
+        forward(&s, MIB, LAYERS);
+        for (unsigned l = LAYERS; l-- > 0;) {
+            end(&s, request(&s, BACKWARD, MIB), MIB);
+            end(&s, s.layers[l], MIB);
+        }
+        for (unsigned n = 0; i % 10 == 9 && n < 3; n++) {
+            end(&s, request(&s, FORWARD, MIB), MIB);
+            request(&s, KEPT, MIB);
+        }
+    }
+    forward(&s, MIB, 4);
+    struct growth g = growth_of(&s, &trace);
+    cr_assert(g.is_found);
+    cr_expect_eq(g.turn, TURN_BACKWARD);
+    cr_expect_eq(g.rhythm.turns, 10);
+    cr_expect_eq(g.rhythm.bytes, 3 * MIB);
+    growth_close(&g);
+    trace_close(trace);
+}
+
+Test(growth_rhythm, a_rhythm_is_even_and_comes_three_times)
+{
+    const uint64_t each[] = { 5, 5, 5, 5, 5, 5 }, most[] = { 5, 5, 0, 5, 5, 5, 0, 5, 5, 5, 5, 0 };
+    const uint64_t third[] = { 0, 5, 0, 0, 6, 0, 0, 5, 0, 0, 4 }, pairs[] = { 5, 5, 0, 0, 0, 5, 5, 0, 0, 0, 5, 5 };
+    const uint64_t twice[] = { 5, 0, 0, 0, 5, 0, 0, 0 }, odd[29] = { [0] = 5, [3] = 5, [11] = 5, [15] = 5, [28] = 5 };
+    const uint64_t noisy[] = { 1, 90, 1, 1, 91, 1, 1, 90, 1 };
+    const struct { const uint64_t *left; size_t n; struct growth_rhythm is; } cases[] = {
+        { each, 6, { 0 } },               { most, 12, { .turns = 4, .bytes = 12 } },
+        { third, 11, { .turns = 3, .bytes = 5 } }, { pairs, 12, { .turns = 5, .bytes = 10 } },
+        { twice, 8, { .is_uneven = true } }, { odd, 29, { .is_uneven = true } },
+        { noisy, 9, { .turns = 3, .bytes = 92 } }, { each, 0, { 0 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct growth_rhythm r = growth_rhythm_of(cases[i].left, cases[i].n);
+        cr_expect_eq(r.turns, cases[i].is.turns, "case %zu: %u turns", i, (unsigned)r.turns);
+        cr_expect_eq(r.bytes, cases[i].is.bytes, "case %zu: %u bytes", i, (unsigned)r.bytes);
+        cr_expect_eq(r.is_uneven, cases[i].is.is_uneven, "case %zu", i);
+    }
+}
+
 /* The helper makes inputs, which are freed, and what is kept. */
 Test(growth, a_helper_that_others_call_is_named_by_its_caller)
 {

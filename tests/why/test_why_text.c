@@ -48,10 +48,11 @@ Test(why_text, what_an_open_end_hides_is_said)
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
             static struct why y;
             struct words said = { .n = 0 }, act = { .n = 0 };
-            const bool is_unseen = end == ENDS_OPEN || end == ENDS_CUT;
+            const bool is_unseen = end == ENDS_OPEN || end == ENDS_INTERRUPTED || end == ENDS_CUT;
             y = (struct why){ .verdict = all[i], .cure = CURE_NONE, .coverage.ends = end };
             why_add_verdict(&said, &y);
             why_add_act(&act, &y);
+            cr_expect_eq(strstr(said.text, "The program was interrupted: ") != NULL, end == ENDS_INTERRUPTED);
             cr_expect_eq(strstr(said.text, "only what happened until then") != NULL, is_unseen, "%s", said.text);
             if (all[i] == VERDICT_CACHE)
                 cr_expect_eq(strncmp(act.text, "As far as was recorded, ", 24) == 0, is_unseen, "%s", act.text);
