@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORDED_REFUSAL = 5000, SURVIVED = 2, OTHERS_SHOWN = 8 };
+enum { RECORDED_REFUSAL = 5000, SURVIVED = 2, OTHERS_SHOWN = 8, SHARING_SHOWN = 4 };
 
 /* The worst comes first: a recorded refusal, then what tells most, then the fullest card, and what the program survived
  * after all these. 0: nothing to answer. */
@@ -24,7 +24,7 @@ static unsigned badness_of(const struct why_session *s)
 static const char unread[] = "could not be read";
 
 /* Looks at one of the files alone. A file that cannot be read, or holds no error, is none of the worst. */
-static unsigned look_at(const struct why_session *s, size_t i, const char **said)
+static unsigned look_at(const struct why_session *s, size_t i, const char **said, uint64_t *reserved_bytes)
 {
     struct why_session one = { .options = s->options, .files = s->files, .chosen = i };
     struct err_detail ignored;
@@ -36,6 +36,7 @@ static unsigned look_at(const struct why_session *s, size_t i, const char **said
             : one.trace == NULL   ? why_word(log_answer_verdict(&one.log))
             : badness > 1       ? "a recorded refusal"
                                 : "a recording without refusals";
+    *reserved_bytes = e == ERR_OK && one.trace != NULL ? trace_info(one.trace)->recorded_peak_reserved_bytes : 0;
     one.files = (struct sweep_inputs){ .n = 0 };
     why_session_close(&one);
     return badness;
@@ -45,10 +46,11 @@ static enum err choose_worst(struct why_session *s, struct err_detail *err)
 {
     unsigned worst = 0;
     s->said = calloc(s->files.n + 1, sizeof *s->said);
-    if (s->said == NULL)
+    s->reserved_bytes = calloc(s->files.n + 1, sizeof *s->reserved_bytes);
+    if (s->said == NULL || s->reserved_bytes == NULL)
         return err_no_memory(err);
     for (size_t i = 0; i < s->files.n; i++) {
-        const unsigned badness = look_at(s, i, &s->said[i]);
+        const unsigned badness = look_at(s, i, &s->said[i], &s->reserved_bytes[i]);
         if (badness > worst) {
             worst = badness;
             s->chosen = i;
@@ -125,6 +127,28 @@ static void add_files(struct words *w, const struct why_session *s, const char *
     words_add(w, "%s", n > 0 ? "." : look == HOLDS_SOME ? " No other holds an error." : "");
 }
 
+/* Recordings may be of programs that were on one card at once; each of them sees the others only as memory that is
+ * gone. Whether they fit is for a replay of them together. Ranks have cards of their own. */
+static void print_sharing(const struct why_session *s)
+{
+    struct words w = { .n = 0 }, list = { .n = 0 };
+    char a[TEXT_NUMBER];
+    uint64_t sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < s->files.n; i++) {
+        if (s->reserved_bytes[i] == 0)
+            continue;
+        sum = add_capped(sum, s->reserved_bytes[i]);
+        words_add(&list, "%s%s", n++ == 0 ? "" : ",", s->files.at[i].path);
+    }
+    if (n < 2 || n > SHARING_SHOWN || strstr(list.text, "rank") != NULL)
+        return;
+    words_add(&w, "- If they were on one card at once: at most they reserved %s together, and each has a CUDA context. "
+                  "Whether they fit a card, and who is refused first: replay --share %s --device CARD",
+              text_mib(sum, a), list.text);
+    words_print_screen(stdout, &w);
+}
+
 void why_files_print(const struct why_session *s)
 {
     struct words w = { .n = 0 }, rest = { .n = 0 }, lost = { .n = 0 };
@@ -133,6 +157,7 @@ void why_files_print(const struct why_session *s)
     words_add(&w, "- Of %zu files this is about the worst, %s.", s->files.n, s->files.at[s->chosen].path);
     add_files(&w, s, " The others: ", HOLDS_SOME);
     words_print_screen(stdout, &w);
+    print_sharing(s);
     add_files(&rest, s, "- Neither a recording nor an error of memory is in: ", HOLDS_NONE);
     if (rest.n > 0)
         words_print_screen(stdout, &rest);

@@ -15,6 +15,7 @@ void why_session_close(struct why_session *s)
 {
     sweep_inputs_close(&s->files);
     free(s->said);
+    free(s->reserved_bytes);
     why_close(&s->answer);
     trace_close(s->trace);
     if (s->spooled[0] != '\0')

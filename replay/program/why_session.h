@@ -17,6 +17,7 @@ struct why_session {
     const struct options *options;
     struct sweep_inputs   files;             /* several, or those of a folder: ranks, restarts; none: one was given */
     size_t                chosen;            /* the one of them that is answered */
+    uint64_t             *reserved_bytes;    /* of each that is a recording of PyTorch's, at most; 0: not known */
     const char          **said;              /* of each, in a word; NULL: it holds nothing to answer */
     char                  spooled[32];       /* name of a copy of the input; "": none */
     int                   spool;             /* the copy */

@@ -297,7 +297,7 @@ expect 'beside the calls' 0 'alloc                3' "$replay" info p.driver.zst
 expect 'and kept' 0 '' cmp p.pickle "$snapshot"
 expect_files 3 'p.*'
 
-# How the program ended is that of the whole program: a signal that it caught, or that ended it, makes no plain end of it.
+# How the program ended is that of the whole program: after a signal that it caught, or that ended it, no plain end.
 cat >ends.sh <<'SH'
 sh -c 'cp "$0" "$REPLAY_TORCH_RECORD/$$.pickle"; exec ./pools' "$1"
 exit "$2"

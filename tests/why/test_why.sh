@@ -526,6 +526,9 @@ expect_status 2 why job/rank3.log job/rank3.log
 has err 'none of the 2 files holds a recording, or an error of memory that is known'
 expect_status 0 why job/rank2.log "$data/oom-too-large.trace.zst"
 has out 'Really full: .*this is about the worst, .*oom-too-large.trace.zst. The others: job/rank2.log: host-full.'
+grep -q 'one card at once' out && fail "a text shares a card with a recording"
+expect_status 0 why "$data/oom-too-large.trace.zst" "$data/oom-fragmented.trace.zst"
+has out 'If they were on one card at once: .* together, .*replay --share [^ ]*oom-too-large.trace.zst,[^ ]*oom-frag'
 
 # ---- errors that say it in other words ----
 refused() {                          # the error's words, who was refused, and the line to use
