@@ -196,7 +196,7 @@ expect 'a program whose epoch was cut short has not run to its end' 0 'its epoch
 is a.json ended '"steps repeat"'
 
 # ---- what comes once in many steps ----
-expect 'equal steps hide what comes seldom, which is said' 0 'A leak that shows only once in more steps than these is' \
+expect 'equal steps hide what comes seldom, which is said' 0 'that shows only once in more steps than these is not seen' \
     "$replay" predict --device 1GiB -o o -- ./trains.sh
 cat >seldom.sh <<'SH'
 #!/bin/sh
@@ -205,11 +205,11 @@ echo 0 >"$REPLAY_TORCH_RECORD/$$.steps"
 exec ./train forever 10
 SH
 chmod +x seldom.sh
-expect 'the line is named that the loop comes to seldom' 0 'train.py:31 does something once in 100 turns of the loop' \
+expect 'the line is named that the loop comes to seldom' 0 'is not seen either: train.py:31' \
     env TOLD='5 0 0 1 100 train.py:31' "$replay" predict --device 1GiB --json a.json -o o -- ./seldom.sh
 is a.json unseen_branch '"train.py:31"'
 is a.json unseen_branch_turns 100
-expect 'a leak that comes in bursts does not fit' 1 'grows by 1 MiB a step on average (it comes every 25 steps)' \
+expect 'a leak that comes in bursts does not fit' 1 'grows by 1 MiB a step on average (it comes every 25' \
     env TOLD='1000 0 1048576 25 0 ' "$replay" predict --device 1GiB --json a.json -o o -- ./seldom.sh
 is a.json growth_every_steps 25
 is a.json unseen_branch null
