@@ -196,7 +196,7 @@ expect 'a program whose epoch was cut short has not run to its end' 0 'its epoch
 is a.json ended '"steps repeat"'
 
 # ---- what comes once in many steps ----
-expect 'equal steps hide what comes seldom, which is said' 0 'that shows only once in more steps than these is not seen' \
+expect 'equal steps hide what is seldom, which is said' 0 'that shows only once in more steps than these is not seen' \
     "$replay" predict --device 1GiB -o o -- ./trains.sh
 cat >seldom.sh <<'SH'
 #!/bin/sh
