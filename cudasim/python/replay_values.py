@@ -946,14 +946,15 @@ class _Beside(TorchFunctionMode):
                 is_unset = written is not call.kwargs.get("out") or call.name in replay_guesses.EQUAL
                 self.values.guesses.add_root(written, replay_guesses.Root(written.shape, is_unset))
             return
-        for i, (t, base) in enumerate(zip(write.targets, write.bases)):
+        targets, write.targets = write.targets, ()   # a guess holds no tensor of the card
+        for i, (t, base) in enumerate(zip(targets, write.bases)):
             is_anew = self.values.guesses.fills(t) and (write.is_out or _overwrites(call.name, call.args))
             if is_anew:
                 write.bases[i], write.views[i] = None, replay_guesses.View(t)
             elif base is None:
                 return
         compute = functools.partial(self.compute, call.function, known={}, seed=None)
-        for i, t in enumerate(write.targets):
+        for i, t in enumerate(targets):
             self.values.guesses.add(t, write.guess(i, compute))
 
     def look_up(self, function, name, args, kwargs, out):

@@ -340,6 +340,12 @@ def check_writes():
     call(add_, count, 2)
     call(add_, zero, count)
     check("a guess is followed through writes", (call(item, zero), call(item, count), size_of(mask)), (52, 52, 50))
+    zero = call(full, (1,), 0, device="cuda")
+    call(add_, zero, call(total, call(greater, unknown(n=50), 0)))
+    storage, is_guessed = zero.storage._cdata, zero.storage._cdata in beside.values.guesses.of
+    del zero
+    beside.values.guesses.purge()
+    check("a guess holds no tensor of the card", (is_guessed, storage in beside.values.guesses.of), (True, False))
     mask = call(greater, unknown(n=50), 0)
     others = Tensor(50, "bool", True)
     call(opposite, mask, None, out=others)
