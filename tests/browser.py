@@ -90,7 +90,9 @@ class Browser:
         self.call('Page.navigate', url='about:blank')        # a fragment alone would not load the page anew
         self.messages, self.requests = [], []
         address = 'file://' + os.path.abspath(path).replace('%', '%25').replace('#', '%23')
-        self.call('Page.navigate', url=address + fragment)
+        failure = self.call('Page.navigate', url=address + fragment).get('errorText')
+        if failure:
+            raise RuntimeError('%s: %s' % (path, failure))
         while self.receive().get('method') != 'Page.loadEventFired':
             pass
         while self.eval('location.protocol') != 'file:':

@@ -540,6 +540,16 @@ def test_svg(browser):
         expect(part in text, 'the SVG lacks', part, text[:500])
 
 
+# What the page says of what is found with a text.
+FIND = """(async () => {
+    const find = document.getElementById('find');
+    find.value = %s;
+    find.dispatchEvent(new Event('input'));
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))));
+    return document.getElementById('find-says').textContent;
+})()"""
+
+
 def test_search(browser):
     """What is found in a stack is lit and counted, `/` leads there, and W, A and D zoom and move along the time."""
     browser.open(os.path.join(folder, 'view.html'))
@@ -552,6 +562,9 @@ def test_search(browser):
         return [...t.stack].filter(s => framesOf(t, s).some(f => f.text.includes('train_step'))).length; })()""")
     says = text_of(browser, 'find-says')
     expect(n > 0 and says.startswith('%d requests' % n), n, 'are there but', says)
+    said = {text: browser.eval(FIND % json.dumps(text)) for text in
+            ('26.4 MiB', '26.37 MiB', '26.4', '27,648,000', '27648000 bytes')}
+    expect(len(set(said.values())) == 1 and 'MiB live' in said['26.4'], 'a size is found as', said)
     browser.eval("document.getElementById('requests').focus(); window.replayPage.show({ at: 500 })")
     browser.eval(FRAMES)
     windows = []
@@ -567,6 +580,62 @@ def test_search(browser):
         expect(browser.eval('!/NaN|Infinity|undefined|e-\\d/.test(document.body.innerText)'), fragment,
                'shows what is no figure')
         expect(browser.eval("document.getElementById('color').value") != '', fragment, 'empties a choice')
+
+
+# The widest that stands beyond the edge, and names in a first column that run out of it.
+OVER_EDGE = """[document.documentElement.scrollWidth - innerWidth, Math.max(...[...document.querySelectorAll('.scroll')]
+    .map(box => box.scrollWidth - box.clientWidth)), [...document.querySelectorAll('th:first-child, td:first-child')]
+    .filter(cell => cell.clientWidth > 0 && cell.scrollWidth > cell.clientWidth).map(cell => cell.textContent)]"""
+
+
+def test_phone_answers(browser):
+    """Where a setting is recommended a phone shows all of it: nothing goes sideways, no name runs under another."""
+    for name in 'view.html', 'first.html':
+        for width in 360, NARROW:
+            browser.open(os.path.join(folder, name), width=width)
+            page, table, names = browser.eval(OVER_EDGE)
+            expect(browser.eval('innerWidth') == width and page <= 0, name, width, 'goes on for', page)
+            expect(table <= 1 and names == [], name, width, 'cuts', table, names)
+
+
+def test_chart_keys(browser):
+    """The keys move along the time after a click on what has no focus of its own."""
+    browser.open(os.path.join(folder, 'view.html'))
+    for name in 'timeline', 'overview':
+        before = browser.eval(PLACE)
+        browser.click(*middle_of(browser, name))
+        browser.eval(FRAMES)
+        browser.press('w')
+        browser.eval(FRAMES)
+        expect(browser.eval(PLACE)['span'] < before['span'], 'W does nothing after a click on', name)
+
+
+# Clicks the first cell of each row of the grid: runs A and B of what is shown then, and how many runs are drawn.
+FIRST_CELLS = """(async () => {
+    const { view, scene } = window.replayPage, pairs = [];
+    for (const row of [...document.querySelectorAll('#matrix tbody tr')].slice(0, 8)) {
+        row.querySelector('button').click();
+        await new Promise(done => setTimeout(done, 200));
+        pairs.push([view.a, view.b, scene.runs.size]);
+    }
+    return pairs;
+})()"""
+
+
+def test_cells(browser):
+    """A cell of the grid lays its run beside another one, also that of the run which would be run B."""
+    browser.open(os.path.join(folder, 'many.html'))
+    pairs = browser.eval(FIRST_CELLS)
+    expect(any(n > 1 for _, _, n in pairs) and all(a != b for a, b, n in pairs if n > 1), 'cells show', pairs)
+
+
+def test_nothing_there(browser):
+    """A page that is not there is not waited for."""
+    try:
+        browser.open(os.path.join(folder, 'none.html'))
+        expect(False, 'a missing page opens')
+    except RuntimeError:
+        pass
 
 
 def test_long(browser):
@@ -998,6 +1067,7 @@ def main():
                      test_overview, test_svg, test_search, test_long, test_size, test_icicle, test_widths, test_paper,
                      test_markup, test_many, test_hurry,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
+                     test_cells, test_phone_answers, test_chart_keys, test_nothing_there,
                      test_steps, test_two_recordings, test_narrow_tables, test_points_open, test_no_motion,
                      test_keys_alone):
             test(browser)

@@ -212,8 +212,12 @@ async function showCase(i, wanted) {
   view.case = i;
   drawCase();
   await loadCase();
-  if (scene.trace)
-    show({ ...firstLook(), ...possible(wanted), case: i });
+  if (scene.trace) {
+    const look = firstLook(), kept = possible(wanted);
+    if (kept.b === undefined && kept.a === look.b)
+      look.b = look.a;               /* what is chosen as A leaves its place beside it to the other */
+    show({ ...look, ...kept, case: i });
+  }
   await drawAll();
 }
 

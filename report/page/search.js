@@ -6,14 +6,21 @@ const FOUND = 'what was found';
 /* Whether a request's line, a frame of its stack or its size has a text. Each stack is looked through once. */
 function finder(trace, text) {
   const wanted = text.trim().toLowerCase(), byStack = new Map(), has = found => found.toLowerCase().includes(wanted);
+  const isSize = sizeFinder(wanted);
   const isInStack = i => framesOf(trace, trace.stack[i]).some(f => has(f.text)) || has(lineOf(trace, i));
   return i => {
     const stack = trace.stack[i] > 0 ? trace.stack[i] : trace.born[i] === 0 ? -1 : 0;
     if (!byStack.has(stack))
       byStack.set(stack, isInStack(i));
-    return byStack.get(stack) || exactText(trace.bytes[i]).toLowerCase().startsWith(wanted);
+    return byStack.get(stack) || isSize(trace.bytes[i]);
   };
 }
+
+/* Whether a size is written so, as far as the text goes: "26.37 MiB" and "26.4 MiB", as the page does; in bytes all of
+ * it, with or without commas. */
+const sizeFinder = wanted => namerBy(bytes => bytes, bytes =>
+  [exactText(bytes), bytesText(bytes)].some(text => text.toLowerCase().startsWith(wanted)) ||
+  wanted.replaceAll(',', '').replace(/ ?(b|bytes?)$/, '') === String(bytes));
 
 /* Lights what was found, and says how much it is. */
 function sayFound() {
@@ -53,6 +60,8 @@ function listenToKeys() {
     event.preventDefault();
     act();
   });
+  for (const id of ['timeline', 'overview'])         /* neither takes the focus by itself */
+    byId(id).addEventListener('pointerup', () => byId('timeline').focus({ preventScroll: true }));
   byId('plots').addEventListener('wheel', event => {
     if (!event.ctrlKey && !event.shiftKey)
       return;                        /* the page scrolls */

@@ -112,10 +112,10 @@ const runOfRow = i => data.runs.find(r => r.row === i && r.placed !== undefined)
 const wordOfEvents = () => data.cases[view.case].trace_numbering === 'source' ? 'record' : 'event';
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
-/* A setting's label, which may break after a comma or a colon. */
+/* A setting's label, which may break after a comma, a colon or an underline. */
 function breakable(label) {
   const name = element('span', { className: 'label', title: label });
-  for (const part of shortLabel(label).split(/(?<=[,;:])/))
+  for (const part of shortLabel(label).split(/(?<=[,;:_])/))
     name.append(part, element('wbr'));
   return name;
 }
