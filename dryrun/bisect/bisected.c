@@ -8,6 +8,7 @@
 #include "traces/stack_frame.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +32,23 @@ static struct prediction_request prediction_asked(const struct bisected *b)
     };
 }
 
-/* A line of the person's own tree, which is the same at each commit, although the worktree's is meant. */
+/* Whether a path of n letters lies below a folder. */
+static bool is_below(const char *path, size_t n, const char *folder)
+{
+    const size_t n_folder = strlen(folder);
+    return n > n_folder && strncmp(path, folder, n_folder) == 0 && path[n_folder] == '/';
+}
+
+/* A line of the person's own tree, which is the same at each commit, although the worktree's is meant. That one may lie
+ * in the person's, if TMPDIR does. */
 static enum err look_for_foreign(const struct bisected *b, struct version_peak *v, struct err_detail *err)
 {
     struct trace_reader *trace;
-    const size_t n_top = strlen(b->history.top);
-    if (n_top == 0)
+    char ours[PATH_MAX];
+    if (b->history.top[0] == '\0')
         return ERR_OK;
+    if (realpath(b->history.folder.path, ours) == NULL)
+        return err_at(err, ERR_IO, 0, b->history.folder.path, "cannot be read: %s", strerror(errno));
     const enum err e = trace_open(v->trace, &trace, err);
     if (e != ERR_OK)
         return e;
@@ -46,7 +57,7 @@ static enum err look_for_foreign(const struct bisected *b, struct version_peak *
         const size_t n = trace_stack(trace, stack, &frames);
         for (size_t i = 0; i < n && v->foreign[0] == '\0'; i++) {
             const struct stack_frame f = stack_frame_parse(frames[i]);
-            if (f.n_file > n_top && strncmp(f.file, b->history.top, n_top) == 0 && f.file[n_top] == '/' &&
+            if (is_below(f.file, f.n_file, b->history.top) && !is_below(f.file, f.n_file, ours) &&
                 stack_frame_is_program(&f))
                 snprintf(v->foreign, sizeof v->foreign, "%.*s", (int)(f.n_file < 180 ? f.n_file : 180), f.file);
         }

@@ -147,6 +147,14 @@ is "['grew']['lines'][0]" "{'name': 'modell.py:7 attention', 'before_bytes': 0, 
 is "['grew']['after_bytes']" $((480 << 20))
 is "['not_run']" 1
 
+# The folder of ours may lie in the repository: what runs there is the commit's all the same.
+mkdir within && ln -s within/ link
+for place in "$PWD/within" "$PWD/link"; do
+    expect "a TMPDIR in the repository: $place" 0 '+96 MiB' \
+        env TMPDIR="$place" "$replay" bisect --good v1 --device 8GiB --json ../a.json -- "$python" train.py
+    is "['grew']['lines'][0]['name']" 'modell.py:7 attention'
+done
+
 # Interrupted, and killed.
 repository slow 100 100
 for signal in INT KILL; do
