@@ -69,6 +69,8 @@ struct csv_import {
     uint64_t n_other_size, other_size_line;  /* ends with another size than their request, and the first's line */
     uint64_t n_missing;                      /* ends that the log lacks, put where their address is requested again */
     bool     is_cut;                         /* the last line is not whole, and was left out */
+    bool     has_no_end;                     /* the last line has all columns and no end, */
+    uint64_t last_line;                      /* and this number */
     size_t   n_columns;                      /* of the first line */
     bool     puts_missing;                   /* they are put, as missing=end asks; otherwise they are refused */
     struct text_table threads;               /* of the log, in order of appearance */
@@ -242,6 +244,10 @@ static enum err next_line(struct csv_import *c, struct csv_line *line, struct er
     if (e == ERR_OK && line->n > 0 && line->n < c->n_columns && !line->has_end) {
         c->is_cut = true;
         line->n = 0;
+    }
+    if (e == ERR_OK && line->n > 0 && !line->has_end) {
+        c->has_no_end = true;
+        c->last_line = line->number;
     }
     return e;
 }
@@ -488,6 +494,9 @@ static enum err put_notes(struct csv_import *c, struct err_detail *err)
                               c->n_empty);
     if (c->is_cut)
         snprintf(notes + n, sizeof notes - n, "\nthe last line is cut off, and was left out");
+    else if (c->has_no_end)                  /* a number cut short can't be told from a whole one */
+        snprintf(notes + n, sizeof notes - n, "\nthe last line, %" PRIu64 ", has no end: if the log was cut there, its "
+                 "last field is not whole", c->last_line);
     return trace_put_meta(c->w, "notes", notes, err);
 }
 

@@ -155,6 +155,10 @@ bool trace_next_note(const char **notes, char line[static TRACE_NOTE]);
 #define TRACE_NOTE_CONTRADICTION "contradiction: "
 bool trace_note_contradicts(const char *line);
 
+/* Whether a note, by its importer's words "left out" or "missing", says that something of the source is not in the
+ * trace. */
+bool trace_note_leaves_out(const char *line);
+
 /* The number of an event in its source, if the source numbers its records; otherwise the event's own number. -1 stays
  * -1. Errors as of trace_side_at. */
 MUST_USE enum err trace_event_number(struct trace_reader *r, int64_t event, int64_t *out, struct err_detail *err);

@@ -22,6 +22,11 @@ bool trace_note_contradicts(const char *line)
     return strncmp(line, TRACE_NOTE_CONTRADICTION, strlen(TRACE_NOTE_CONTRADICTION)) == 0;
 }
 
+bool trace_note_leaves_out(const char *line)
+{
+    return strstr(line, "left out") != NULL || strstr(line, "missing") != NULL;
+}
+
 const char *trace_event_word(const struct trace_reader *trace)
 {
     return trace_info(trace)->has_source_numbers ? "record" : "event";

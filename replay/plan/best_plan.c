@@ -53,6 +53,8 @@ static bool is_done(const struct planner *p)
 static void spend(struct planner *p, uint64_t work)
 {
     p->work_left -= work < p->work_left ? work : p->work_left;
+    if (p->limits->interrupted != NULL && *p->limits->interrupted != 0)
+        p->work_left = 0;
     if (p->limits->progress != NULL)
         p->limits->progress(p->limits->progress_arg, p->limits->work - p->work_left, p->limits->work);
 }
@@ -284,7 +286,7 @@ static bool is_impossible(struct planner *p, const uint32_t *which, uint32_t n, 
     enum plan_verdict verdict = PLAN_UNKNOWN;
     struct plan_search *s = NULL;
     make_items(p, which, n);
-    *error = plan_search_open(p->items, n, &s);
+    *error = plan_search_open(p->items, n, p->limits->interrupted, &s);
     if (*error == ERR_OK)
         *error = try_height(p, s, height, work < p->work_left ? work : p->work_left, &verdict);
     plan_search_close(s);
@@ -406,7 +408,7 @@ static enum err search_largest(struct planner *p, const uint32_t *order, uint32_
     const uint64_t all = p->work_left, known = p->best->lower_bytes;
     struct plan_search *s = NULL;
     make_items(p, order, n);
-    enum err e = plan_search_open(p->items, n, &s);
+    enum err e = plan_search_open(p->items, n, p->limits->interrupted, &s);
     if (e == ERR_OK && !is_done(p) && !is_found(p, s, order, n, target_bytes(p), all / 2, &e) && e == ERR_OK)
         e = bisect(p, s, order, n, all / 4, all / 8);
     plan_search_close(s);

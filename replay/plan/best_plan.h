@@ -15,6 +15,8 @@
 #include "base/err.h"
 #include "replay/plan/lifetimes.h"
 
+#include <signal.h>
+
 /* Sources of a lower bound. */
 enum plan_proof {
     PROOF_LIVE,                      /* the requests of the proof are all live at one step */
@@ -29,6 +31,7 @@ struct plan_limits {
     /* Says how much of `work` is spent; may be NULL. */
     void   (*progress)(void *arg, uint64_t done, uint64_t total);
     void    *progress_arg;
+    const volatile sig_atomic_t *interrupted;        /* not 0: the search ends with what it has; NULL: never */
 };
 
 #define PLAN_WORK_SECOND UINT64_C(150000000)

@@ -62,6 +62,7 @@ struct plan_search {
     const struct plan_item *items;
     uint32_t  n, n_sections;
     uint64_t  height, work;
+    const volatile sig_atomic_t *interrupted;
     const char *order;               /* letters of item_is_before, most important first */
     uint64_t *offsets;               /* the plan, as it is found */
     uint64_t *at, *low;              /* by item; at: NO_OFFSET without place */
@@ -156,12 +157,14 @@ void plan_search_close(struct plan_search *s)
     free(s);
 }
 
-enum err plan_search_open(const struct plan_item *items, uint32_t n, struct plan_search **out)
+enum err plan_search_open(const struct plan_item *items, uint32_t n, const volatile sig_atomic_t *interrupted,
+                          struct plan_search **out)
 {
     struct plan_search *s = calloc(1, sizeof *s);
     if (s == NULL)
         return ERR_HOST_NOMEM;
-    *s = (struct plan_search){ .items = items, .n = n, .n_sections = count_sections(items, n) };
+    *s = (struct plan_search){ .items = items, .n = n, .n_sections = count_sections(items, n),
+                               .interrupted = interrupted };
     const size_t sections = (size_t)s->n_sections + 1, all = (size_t)n + 1;
     s->at = calloc(all, sizeof *s->at);
     s->low = calloc(all, sizeof *s->low);
@@ -188,9 +191,14 @@ enum err plan_search_open(const struct plan_item *items, uint32_t n, struct plan
 
 /* ---- changes ---- */
 
+static bool search_is_interrupted(const struct plan_search *s)
+{
+    return s->interrupted != NULL && *s->interrupted != 0;
+}
+
 static void search_spend(struct plan_search *s, uint64_t work)
 {
-    s->work -= work < s->work ? work : s->work;
+    s->work -= work < s->work && !search_is_interrupted(s) ? work : s->work;
 }
 
 static void change(struct plan_search *s, uint64_t *where, uint64_t value)
@@ -568,6 +576,8 @@ enum err plan_search_run(struct plan_search *s, uint64_t height, uint64_t *work,
             const uint64_t granted = grant < *work ? grant : *work;
             v = search_in_order(s, orders[i], granted);
             *work -= v == PLAN_UNKNOWN ? granted : granted - s->work;
+            if (search_is_interrupted(s))
+                *work = 0;
             if (s->error != ERR_OK)
                 return s->error;
         }

@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,9 +36,10 @@ enum plan_verdict {
 
 struct plan_search;
 
-/* Prepares a search over `n` items, which are borrowed until plan_search_close. ERR_HOST_NOMEM. The memory grows with
- * the square of n. */
-MUST_USE enum err plan_search_open(const struct plan_item *items, uint32_t n, struct plan_search **out);
+/* Prepares a search over `n` items, which are borrowed until plan_search_close, as is `interrupted`: not 0 ends the
+ * search as if the work were spent; NULL: it never is. ERR_HOST_NOMEM. The memory grows with the square of n. */
+MUST_USE enum err plan_search_open(const struct plan_item *items, uint32_t n, const volatile sig_atomic_t *interrupted,
+                                   struct plan_search **out);
 
 /* NULL is accepted. */
 void plan_search_close(struct plan_search *s);

@@ -14,6 +14,9 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define NOT_RECORDED "not recorded: "    /* how notes of importers begin that name what a source never holds */
 
 /* Everything the command holds. Zero is valid: plan_close accepts it. */
 struct session {
@@ -25,6 +28,7 @@ struct session {
     struct plan_row      *rows;              /* by request */
     uint64_t              align_bytes;
     struct plan_loop      loop;              /* with --loop */
+    bool                  is_interrupted;    /* before the search had ended */
 };
 
 static void plan_close(void *session)
@@ -68,15 +72,22 @@ static enum err cut_to_loop(struct session *s, struct err_detail *err)
     return e;
 }
 
+static bool is_optimal(const struct session *s)
+{
+    return s->plan.plan_bytes == s->plan.lower_bytes;
+}
+
 static enum err plan_search(struct session *s, struct err_detail *err)
 {
     struct progress progress = progress_start("planning", PROGRESS_PARTS);
+    const volatile sig_atomic_t *interrupted = cli_defer_signals();
     const struct plan_limits limits = { .enough_bytes = s->options->capacity, .align_bytes = s->align_bytes,
                                         .work = s->options->effort * PLAN_WORK_SECOND, .progress = progress_report,
-                                        .progress_arg = &progress };
+                                        .progress_arg = &progress, .interrupted = interrupted };
     const enum err e = s->options->is_loop ? loop_plan_find(&s->lives, &s->loop, &limits, &s->plan, err)
                                            : best_plan_find(&s->lives, &limits, &s->plan, err);
     progress_clear(&progress);
+    s->is_interrupted = *interrupted != 0 && e == ERR_OK && !is_optimal(s);
     return e;
 }
 
@@ -98,11 +109,6 @@ static enum err plan_read(void *session, const struct options *o, struct err_det
 
 /* ---- text ---- */
 
-static bool is_optimal(const struct session *s)
-{
-    return s->plan.plan_bytes == s->plan.lower_bytes;
-}
-
 /* Share of the lower bound that is open. */
 static double gap(const struct session *s)
 {
@@ -110,16 +116,29 @@ static double gap(const struct session *s)
                                     : (double)(s->plan.plan_bytes - s->plan.lower_bytes) / (double)s->plan.lower_bytes;
 }
 
+/* Whether the reader left out requests of its source. */
+static bool leaves_out(const struct session *s)
+{
+    char note[TRACE_NOTE];
+    bool is_any = false;
+    for (const char *notes = trace_meta(s->trace, "notes"); trace_next_note(&notes, note);)
+        is_any |= trace_note_leaves_out(note);
+    return is_any;
+}
+
 static void add_answer(const struct session *s, struct words *w)
 {
-    char plan[TEXT_NUMBER], lower[TEXT_NUMBER], n[TEXT_NUMBER];
-    text_count(s->lives.n, n);
+    char plan[TEXT_NUMBER], lower[TEXT_NUMBER], n[TEXT_NUMBER], requests[2 * TEXT_NUMBER];
+    snprintf(requests, sizeof requests, leaves_out(s) ? "the %s requests that were read" : "all %s requests",
+             text_count(s->lives.n, n));
     text_mib(s->plan.plan_bytes, plan);
     if (is_optimal(s))
-        words_add(w, "%s hold all %s requests in one stretch of memory, and no less can: proved.", plan, n);
+        words_add(w, "%s hold %s in one stretch of memory, and no less can: proved.", plan, requests);
     else
-        words_add(w, "%s hold all %s requests in one stretch of memory. No plan needs less than %s (proved), so at "
-                  "most %.2f %% could be saved.", plan, n, text_mib(s->plan.lower_bytes, lower), 100 * gap(s));
+        words_add(w, "%s hold %s in one stretch of memory. No plan needs less than %s (proved), so at most %.2f %% "
+                  "could be saved.", plan, requests, text_mib(s->plan.lower_bytes, lower), 100 * gap(s));
+    if (s->is_interrupted)
+        words_add(w, " The search was interrupted: this is the best plan that it had found.");
     if (s->options->capacity > 0)
         words_add(w, " That is %s the capacity of %s.",
                   s->plan.plan_bytes <= s->options->capacity ? "within" : "more than",
@@ -149,6 +168,27 @@ static enum err print_figures(const struct session *s)
 static void print_paragraph(const struct words *w)
 {
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
+}
+
+/* Whether a note is of the requests. Other notes are of the card and the allocator, which a plan does not know; in a log
+ * all but the one of what it never holds are of its lines. */
+static bool is_of_requests(const char *note, bool is_log)
+{
+    return trace_note_leaves_out(note) || trace_note_contradicts(note) ||
+           (is_log && strncmp(note, NOT_RECORDED, strlen(NOT_RECORDED)) != 0);
+}
+
+static void print_notes(const struct session *s)
+{
+    const char *source = trace_meta(s->trace, "source");
+    const bool is_log = plan_has_times(s->trace) || (source != NULL && strcmp(source, "csv") == 0);
+    char note[TRACE_NOTE];
+    for (const char *notes = trace_meta(s->trace, "notes"); trace_next_note(&notes, note);) {
+        struct words w = { .n = 0 };
+        words_add(&w, "Of the recording: %s.", note);
+        if (is_of_requests(note, is_log))
+            print_paragraph(&w);
+    }
 }
 
 /* What of the recording is planned, and how a program is run on it. */
@@ -191,13 +231,14 @@ static enum err plan_print(const void *session, struct err_detail *err)
     words_add(&basis, "Every lifetime is known beforehand, offsets and sizes are multiples of %s (--align), and "
               "nothing moves. The proof names %s requests (--json).", text_mib(s->align_bytes, align),
               text_count(s->plan.n_proof, n));
-    if (!is_optimal(s) && s->plan.work >= s->options->effort * PLAN_WORK_SECOND)
+    if (!is_optimal(s) && !s->is_interrupted && s->plan.work >= s->options->effort * PLAN_WORK_SECOND)
         words_add(&basis, " The search spent its effort of %" PRIu64 "; a larger one may find more.",
                   s->options->effort);
     if (s->options->out != NULL)
         words_add(&basis, " The offsets are in %s; examples/plan/check_plan.py checks them and the proof.",
                   s->options->out);
     print_paragraph(&basis);
+    print_notes(s);
     if (s->options->is_loop)
         print_loop(s);
     return coverage_tell(stdout, s->trace, NULL, err);
@@ -209,6 +250,8 @@ static enum err plan_write_json(const void *session, FILE *out, struct err_detai
 {
     (void)err;
     const struct session *s = session;
+    const char *notes = trace_meta(s->trace, "notes");
+    char note[TRACE_NOTE];
 #define ANSWER_TABLE "answers/plan.def"
 #include "answers/as_json.def"
     return ERR_OK;
@@ -246,6 +289,7 @@ const struct subcommand cmd_plan = {
             "  replay plan step.zst --loop -o step.plan\n"
             "  replay plan A.1048576.csv --capacity 1048576 -o offsets.csv --json proof.json\n"
             "  python3 examples/plan/check_plan.py offsets.csv proof.json\n",
+    .status_note = "After an interrupt (Ctrl-C) of the search it is 130: the best plan so far is printed and written.",
     .flags = plan_flags,
     .n_inputs_min = 1,
     .n_inputs_max = 1,

@@ -238,6 +238,26 @@ Test(import_csv, what_is_missing_is_no_0)
 }
 
 /* A killed program's log ends in a line, whose last number may be the beginning of a larger one. */
+/* "40" may be the beginning of "4096", and nothing tells. */
+Test(import_csv, a_last_line_without_an_end_is_taken_and_told)
+{
+    static const char *const texts[] = {"op,ptr,size\nalloc,1,4096\nalloc,2,40", "lower,upper,size\n0,4,8\n1,5,7"};
+    static const uint64_t n_events[] = {2, 4};
+    for (size_t i = 0; i < 2; i++) {
+        struct err_detail err;
+        struct trace_reader *r = NULL;
+        char ended[128];
+        cr_assert_eq(opened_text(texts[i], NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+        cr_expect_not_null(strstr(trace_meta(r, "notes"), "the last line, 3, has no end"), "'%s'", texts[i]);
+        cr_expect_eq(trace_info(r)->events, n_events[i]);
+        trace_close(r);
+        snprintf(ended, sizeof ended, "%s\n", texts[i]);
+        cr_assert_eq(opened_text(ended, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+        cr_expect_null(strstr(trace_meta(r, "notes"), "has no end"), "'%s'", ended);
+        trace_close(r);
+    }
+}
+
 Test(import_csv, a_last_line_that_is_cut_off_is_left_out_and_told)
 {
     static const char *const cut[] = {"free,1", "alloc,2,40", "al"};

@@ -95,6 +95,56 @@ expect 2 '--capacity' plan odd.csv --capacity 0
 expect 2 'would overwrite\|overwrite' plan odd.csv -o odd.csv
 expect 2 'no-such-file' plan no-such-file
 
+# What was left out of a log is said, and a plan of the rest is not one of all.
+printf 'op,ptr,size\nalloc,1,1000\nalloc,2,0\nfree,3,\nfree,1,1000\nalloc,2,4096\nalloc,5,4' >lacks.csv
+expect 0 'hold the 3 requests that were read' plan lacks.csv
+expect 0 'Of the recording: 1 ends of requests that the log does not begin' plan lacks.csv
+expect 0 'Of the recording: 1 requests of 0 bytes were left out' plan lacks.csv
+expect 0 'Of the recording: the last line, 7, has no end' plan lacks.csv
+expect_status 0 plan lacks.csv --json notes.json
+grep -q '1 requests of 0 bytes were left out' notes.json || fail "the JSON tells no notes: $(cat notes.json)"
+printf 'id,lower,upper,size\n1,0,4,50\n2,1,5' >cut.csv
+expect 0 'hold the 1 requests that were read' plan cut.csv
+expect 0 'the last line is cut off' plan cut.csv
+printf 'id,lower,upper,size\n1,0,4,50\n2,1,5,60\n' >whole.csv
+expect 0 'hold all 2 requests' plan whole.csv
+grep -q 'Of the recording' out && fail "a whole instance has notes: $(cat out)"
+
+# An interrupt ends the search, and the best plan so far is printed and written. At every moment the same is live here, in
+# other pieces, so no plan comes near the bound.
+python3 - <<'PY'
+import random
+chance = random.Random(1)
+live, rows, time = [(0, 125)] * 8, [], 0
+while len(rows) < 100:
+    time += 1
+    chance.shuffle(live)
+    ended, live = live[:2], live[2:]
+    whole = sum(size for _, size in ended)
+    part = chance.randint(1, whole - 1)
+    rows += [(begin, time, size) for begin, size in ended]
+    live += [(time, part), (time, whole - part)]
+rows = sorted(rows + [(begin, time + 1, size) for begin, size in live])
+with open("hard.csv", "w") as out:
+    print("id,lower,upper,size", *(f"{i},{b},{e},{s}" for i, (b, e, s) in enumerate(rows)), sep="\n", file=out)
+with open("hard-log.csv", "w") as out:
+    print("op,ptr,size", file=out)
+    for _, op, i, size in sorted([(b, "new", i, s) for i, (b, e, s) in enumerate(rows)] +
+                                 [(e, "free", i, s) for i, (b, e, s) in enumerate(rows)]):
+        print(f"{op},{i + 1},{512 * size}", file=out)
+PY
+for instance in hard.csv hard-log.csv; do
+    "$replay" plan "$instance" --effort 100000 -o so-far.csv --json so-far.json >out 2>&1 &
+    sleep 2
+    kill -TERM $!
+    wait $!
+    status=$?
+    [ "$status" = 143 ] || fail "an interrupted plan of $instance ended with $status: $(cat out)"
+    tr '\n' ' ' <out | grep -q 'The search was interrupted' || fail "an interrupt is not told: $(cat out)"
+    grep -q '"is_interrupted": true' so-far.json || fail "the JSON tells no interrupt: $(cat so-far.json)"
+    check so-far.csv so-far.json >checked 2>&1 || fail "interrupted $instance: $(tail -1 checked)"
+done
+
 # A plan for a program that goes on: its steps are found, what comes after them is cut, and it is a plan like others.
 python3 - <<'PY'
 import csv, random

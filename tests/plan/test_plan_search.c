@@ -82,7 +82,7 @@ Test(plan_search, finds_a_plan_of_the_least_height_and_proves_that_none_is_lower
         enum plan_verdict verdict;
         const uint32_t n = draw_items(&state, items);
         const uint64_t height = naive_height(items, n, order, at, 0);
-        cr_assert_eq(plan_search_open(items, n, &s), ERR_OK);
+        cr_assert_eq(plan_search_open(items, n, NULL, &s), ERR_OK);
         cr_assert_eq(plan_search_run(s, height, &work, offsets, &verdict), ERR_OK);
         cr_expect_eq(verdict, PLAN_FOUND, "seed %" PRIu64, seed);
         expect_valid(items, n, offsets, height, seed);
@@ -100,7 +100,7 @@ Test(plan_search, says_when_its_work_is_spent)
     enum plan_verdict verdict;
     for (uint32_t i = 0; i < 64; i++)
         items[i] = (struct plan_item){ .bytes = 3 + i, .first = i, .last = i + 8, .width = 8 };
-    cr_assert_eq(plan_search_open(items, 64, &s), ERR_OK);
+    cr_assert_eq(plan_search_open(items, 64, NULL, &s), ERR_OK);
     cr_assert_eq(plan_search_run(s, 10000, &work, offsets, &verdict), ERR_OK);
     cr_expect_eq(verdict, PLAN_UNKNOWN);
     cr_expect_eq(work, 0);
