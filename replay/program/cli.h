@@ -121,6 +121,9 @@ void cli_catch_signals(void);
  * within 0.3 s: then it is the same interrupt. 0: none came. */
 const volatile sig_atomic_t *cli_defer_signals(void);
 
+/* From now on they end the program again. One that came before is still cli_deferred_signal's: ask for it. */
+void cli_heed_signals(void);
+
 /* The number of the signal that was deferred; 0: none came. */
 int cli_deferred_signal(void);
 

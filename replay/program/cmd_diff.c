@@ -10,7 +10,6 @@
 #include "replay/program/page_runs.h"
 #include "replay/results/foreign_run.h"
 #include "replay/results/result.h"
-#include "replay/results/results_file.h"
 #include "replay/recording/recorded_release.h"
 #include "replay/recording/recorded_settings.h"
 
@@ -152,8 +151,7 @@ static enum err session_read_results(struct diff_session *s, size_t i, bool *is_
     s->diff.names[i] = path;
     run_table_open(&s->diff.tables[i]);
     if (strcmp(path, "-") != 0)              /* standard input can be read only once, and may be a trace */
-        e = results_file_add(&s->diff.tables[i], path, s->options->import.memory_limit, &database_watch,
-                             is_results, err);
+        e = database_read(&s->diff.tables[i], path, s->options->import.memory_limit, is_results, err);
     if (e == ERR_OK && !*is_results && strcmp(path, "-") != 0 && input_is_once(path))
         e = err_at(err, ERR_USAGE, 0, path, "holds no results, and can be read only once: a recording from a pipe is "
                    "compared as -");

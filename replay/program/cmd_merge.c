@@ -63,7 +63,8 @@ static enum err merge_print(const void *session, struct err_detail *err)
 {
     const struct merged *m = session;
     print_count(m->options->out, m->n_runs, "runs");
-    return result_outputs_print(m->db, m->options, err);
+    const enum err e = results_db_write_failed(m->db, stdout, err);
+    return e == ERR_OK ? result_outputs_print(m->db, m->options, err) : e;
 }
 
 static void merge_close(void *session)

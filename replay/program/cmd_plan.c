@@ -170,8 +170,8 @@ static void print_paragraph(const struct words *w)
     words_print_within(stdout, w, HELP_WIDTH, 0, 0);
 }
 
-/* Whether a note is of the requests. Other notes are of the card and the allocator, which a plan does not know; in a log
- * all but the one of what it never holds are of its lines. */
+/* Whether a note is of the requests. Other notes are of the card and the allocator, which a plan does not know; of a
+ * log all are of its lines, except the one of what it never holds. */
 static bool is_of_requests(const char *note, bool is_log)
 {
     return trace_note_leaves_out(note) || trace_note_contradicts(note) ||

@@ -4,7 +4,6 @@
 #include "replay/program/database_watch.h"
 #include "replay/program/page_runs.h"
 #include "replay/program/report_answer.h"
-#include "replay/results/results_file.h"
 #include "report/rows/run_condition.h"
 
 #include <inttypes.h>
@@ -37,8 +36,7 @@ static void report_close(void *session)
 static enum err add_source(struct report_session *s, const char *path, struct err_detail *err)
 {
     bool is_results;
-    const enum err e = results_file_add(&s->runs.table, path, s->options->import.memory_limit, &database_watch,
-                                        &is_results, err);
+    const enum err e = database_read(&s->runs.table, path, s->options->import.memory_limit, &is_results, err);
     if (e == ERR_OK && !is_results)
         s->traces[s->n_traces++] = path;
     return e;

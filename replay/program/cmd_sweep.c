@@ -39,11 +39,19 @@ struct sweep_session {
     struct err_detail why_unfit;
 };
 
+/* Whether folders hold files, and none of them is a trace. A shard may have such a part of folders that hold some. */
+static bool finds_no_trace(const struct sweep *s)
+{
+    return s->asked.n_shards == 0 && s->n_no_traces > 0 && s->n_no_traces == s->inputs.n / (s->asked.copies.n + 1);
+}
+
 static void print_counts(const struct sweep *s)
 {
     struct words w = { .n = 0 };
     words_add(&w, "%" PRIu64 " runs: %" PRIu64 " done now, %" PRIu64 " there already", s->n_runs - s->n_unopened,
               s->n_finished, s->n_done_before);
+    if (s->n_wrong > 0)
+        words_add(&w, "; %" PRIu64 " FAILED", s->n_wrong);
     if (s->n_left_out > 0)
         words_add(&w, "; %" PRIu64 " left out", s->n_left_out);
     if (s->n_no_traces > 0)
@@ -71,6 +79,8 @@ static enum exit_status sweep_status(const void *session)
         return STATUS_OURS;
     if (s->n_left_out > 0)
         return s->n_finished + s->n_done_before > 0 ? STATUS_PART : STATUS_USAGE;
+    if (finds_no_trace(s))
+        return STATUS_USAGE;
     return s->n_wrong > 0 ? STATUS_FAILED : STATUS_DONE;
 }
 
@@ -139,16 +149,22 @@ static enum err read_job(struct sweep_session *s, const struct options *o, struc
 /* Each rank opens the inputs; the first one looks at the outputs, too. */
 static enum err open_sweep(struct sweep_session *s, const struct options **o, struct err_detail *err)
 {
+    const char *const job = is_job_file((*o)->inputs[0]) ? (*o)->inputs[0] : NULL, *culprit = NULL;
+    struct err_detail reason = { .text = "" };
     enum err e = ERR_OK;
-    if (is_job_file((*o)->inputs[0])) {
+    if (job != NULL) {
         e = read_job(s, *o, err);
         *o = &s->job.options;
     }
     s->options = *o;
     if (e == ERR_OK)
         e = request_of(*o, &s->asked, err);
-    if (e == ERR_OK)
-        e = sweep_open(&s->asked, &s->sweep, err);
+    if (e == ERR_OK && (e = sweep_open(&s->asked, &s->sweep, &culprit, &reason)) != ERR_OK) {
+        const size_t line = culprit != NULL ? job_line(&s->job, culprit) : 0;
+        *err = reason;
+        if (line > 0)
+            e = err_at(err, e, line, job, "line %zu: %s", line, reason.text);
+    }
     return e == ERR_OK && s->ranks.rank == 0 ? result_outputs_check(*o, err) : e;
 }
 
@@ -158,7 +174,8 @@ static enum err sweep_prepare(void *session, const struct options **o, struct er
     enum err e = ranks_open(&s->ranks, err);
     if (e != ERR_OK)
         return e;
-    const volatile sig_atomic_t *interrupted = s->ranks.n == 1 ? cli_defer_signals() : NULL;   /* mpirun ends ranks */
+    /* mpirun sends all ranks the signal, and soon the one that no program survives: the first closes the database. */
+    const volatile sig_atomic_t *interrupted = s->ranks.rank == 0 ? cli_defer_signals() : NULL;
     e = open_sweep(s, o, err);
     s->sweep.interrupted = interrupted;
     if (s->ranks.rank == 0)
@@ -206,9 +223,10 @@ static enum err sweep_print(const void *session, struct err_detail *err)
     if (s->ranks.rank > 0)
         return ERR_OK;
     print_counts(&s->sweep);
-    if (s->options->is_given[FLAG_QUIET])
-        return ERR_OK;
-    const enum err e = result_outputs_print(s->sweep.db, s->options, err);
+    enum err e = results_db_write_failed(s->sweep.db, stdout, err);
+    if (e != ERR_OK || s->options->is_given[FLAG_QUIET] || finds_no_trace(&s->sweep))
+        return e;
+    e = result_outputs_print(s->sweep.db, s->options, err);
     if (e == ERR_OK)
         print_next(s->options->out);
     return e;
@@ -218,11 +236,12 @@ static enum err sweep_print(const void *session, struct err_detail *err)
 static void sweep_end(void *session)
 {
     struct sweep_session *s = session;
-    if (s->ranks.rank == 0 && !s->is_begun)
+    if (s->ranks.rank == 0 && !s->is_begun && cli_deferred_signal() == 0)
         sweep_dismiss(&s->ranks);
     sweep_close(&s->sweep);
     job_close(&s->job);
-    ranks_close(&s->ranks);
+    if (s->ranks.n == 1 || cli_deferred_signal() == 0)
+        ranks_close(&s->ranks);
 }
 
 /* --show-job: the options as a job file. */
@@ -271,7 +290,8 @@ const struct subcommand cmd_sweep = {
             "  replay sweep runs/ --policy 'max_split_size_mb:{32,64,128}' -o results.db\n"
             "  replay report results.db\n",
     .failed = "a run failed its audit or could not be finished; a run out of memory is a result",
-    .status_note = "What was left out is said on standard error; if nothing else was asked for, the status is 2. "
+    .status_note = "What was left out is said on standard error; if nothing else was asked for, the status is 2. A "
+                   "file in a folder that is no trace is named and counted, and is no failure unless none is one. "
                    "After a signal all finished runs are stored, and the same command goes on.",
     .may_leave_out = true,
     .flags = sweep_flags,

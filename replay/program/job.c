@@ -51,6 +51,7 @@ static enum err take_line(struct job *job, char *line, const struct flag_use *ta
     else
         snprintf(argument, room, "--%s%s%s", key, is_switch ? "" : "=", is_switch ? "" : value);
     assert(job->argv[job->argc] == NULL);        /* there is room for every line, and a NULL after the last */
+    job->lines[job->argc] = number;
     job->argv[job->argc++] = argument;
     return ERR_OK;
 }
@@ -71,12 +72,44 @@ static enum err take_lines(struct job *job, const struct flag_use *taken, const 
     return e;
 }
 
+/* Parses the arguments. The line of the one that is refused is found by halves: all shorter beginnings are accepted. */
+static enum err parse_arguments(struct job *job, const struct flag_use *taken, const char *name,
+                                struct err_detail *err)
+{
+    struct err_detail reason = { .text = "" }, ignored;
+    struct options tried;
+    const enum err e = options_parse(job->argc, job->argv, taken, &job->options, &reason);
+    int accepted = 0, refused = job->argc;
+    if (e == ERR_OK || e == ERR_HOST_NOMEM)
+        return e == ERR_OK ? ERR_OK : err_no_memory(err);
+    while (refused - accepted > 1) {
+        const int half = accepted + (refused - accepted) / 2;
+        if (options_parse(half, job->argv, taken, &tried, &ignored) == ERR_OK) {
+            options_close(&tried);
+            accepted = half;
+        } else {
+            refused = half;
+        }
+    }
+    const size_t line = job->lines[refused - 1];
+    return err_at(err, e, line, name, "line %zu: %s", line, reason.text);
+}
+
+size_t job_line(const struct job *job, const char *text)
+{
+    for (int i = 0; i < job->argc; i++) {
+        const char *equals = strchr(job->argv[i], '=');
+        if (text == job->argv[i] || (equals != NULL && text == equals + 1))
+            return job->lines[i];
+    }
+    return 0;
+}
+
 enum err job_read_bytes(const char *bytes, size_t n, const char *name, const struct flag_use *taken,
                         struct job *out, struct err_detail *err)
 {
     struct job job = { .bytes = malloc(n + 1) };
     size_t n_lines = 2;
-    struct err_detail reason = { .text = "" };
     if (n > JOB_BYTES_MAX || memchr(bytes, '\0', n) != NULL) {
         free(job.bytes);
         return err_at(err, ERR_USAGE, 0, name, "is not a job file");
@@ -84,16 +117,17 @@ enum err job_read_bytes(const char *bytes, size_t n, const char *name, const str
     for (size_t i = 0; i < n; i++)
         n_lines += bytes[i] == '\n';
     job.argv = calloc(n_lines, sizeof *job.argv);
+    job.lines = calloc(n_lines, sizeof *job.lines);
     enum err e = ERR_OK;
-    if (job.bytes == NULL || job.argv == NULL) {
+    if (job.bytes == NULL || job.argv == NULL || job.lines == NULL) {
         e = err_no_memory(err);
     } else {
         memcpy(job.bytes, bytes, n);
         job.bytes[n] = '\0';
         e = take_lines(&job, taken, name, err);
     }
-    if (e == ERR_OK && (e = options_parse(job.argc, job.argv, taken, &job.options, &reason)) != ERR_OK)
-        err_at(err, e, 0, name, "%s", reason.text);
+    if (e == ERR_OK)
+        e = parse_arguments(&job, taken, name, err);
     if (e != ERR_OK)
         job_close(&job);
     else
@@ -125,6 +159,7 @@ void job_close(struct job *job)
     for (int i = 0; i < job->argc; i++)
         free(job->argv[i]);
     free(job->argv);
+    free(job->lines);
     free(job->bytes);
     *job = (struct job){ .bytes = NULL };
 }

@@ -18,6 +18,7 @@
 struct job {
     char  *bytes;
     char **argv;
+    size_t *lines;                   /* of the file, from 1, by argument */
     int    argc;
     struct options options;
 };
@@ -29,6 +30,9 @@ MUST_USE enum err job_read(const char *path, const struct flag_use *taken, struc
 MUST_USE enum err job_read_bytes(const char *bytes, size_t n, const char *name, const struct flag_use *taken,
                                  struct job *out, struct err_detail *err);
 void job_close(struct job *job);
+
+/* The line that gave a text of the options; 0: none did. */
+size_t job_line(const struct job *job, const char *text);
 
 /* Writes the job file that says the same as these options. ERR_USAGE before anything is written if a value would not be
  * read back as it is: a line's end in a file's name would become an option that nobody typed. */

@@ -55,7 +55,7 @@ enum err page_runs_add_traces(struct page_runs *r, const char *const *traces, si
         .start = o->start, .threads = o->threads,
     };
     struct sweep sweep = { .db = NULL };
-    enum err e = sweep_open(&asked, &sweep, err);
+    enum err e = sweep_open(&asked, &sweep, NULL, err);
     if (e != ERR_OK)
         return e;
     sweep.complain = complain;

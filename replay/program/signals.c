@@ -19,6 +19,11 @@ const volatile sig_atomic_t *cli_defer_signals(void)
     return &deferred_signal;
 }
 
+void cli_heed_signals(void)
+{
+    is_deferring = 0;
+}
+
 int cli_deferred_signal(void)
 {
     return deferred_signal;

@@ -48,7 +48,7 @@ void ranks_send(const struct ranks *r, int to, const void *bytes, size_t n)
     r->ops->send(to, bytes, n);
 }
 
-void *ranks_receive(const struct ranks *r, int *from, size_t *n)
+void *ranks_receive(const struct ranks *r, int *from, size_t *n, const volatile sig_atomic_t *interrupted)
 {
-    return r->ops->receive(from, n);
+    return r->ops->receive(from, n, interrupted);
 }

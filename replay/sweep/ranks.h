@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 /* MPI's part, in a library next to the program: to load MPI takes longer than many commands run. */
@@ -14,7 +15,7 @@ struct ranks_ops {
     void  (*open)(int *rank, int *n);
     void  (*close)(void);
     void  (*send)(int to, const void *bytes, size_t n);
-    void *(*receive)(int *from, size_t *n);
+    void *(*receive)(int *from, size_t *n, const volatile sig_atomic_t *interrupted);
 };
 extern const struct ranks_ops ranks_mpi;
 
@@ -27,13 +28,15 @@ struct ranks {
  * library cannot be loaded. */
 MUST_USE enum err ranks_open(struct ranks *out, struct err_detail *err);
 
-/* Leaves the job; all ranks do so together. */
+/* Leaves the job; all ranks do so together, so a rank that does not wait for the others ends without it: mpirun ends
+ * them then. */
 void ranks_close(struct ranks *r);
 
 /* A rank that fails in these functions, or has no memory for a message, ends the whole job. */
 void ranks_send(const struct ranks *r, int to, const void *bytes, size_t n);
 
-/* Waits for a message from any rank, without using the processor. The caller frees it. */
-void *ranks_receive(const struct ranks *r, int *from, size_t *n);
+/* Waits for a message from any rank, without using the processor. The caller frees it. NULL if *interrupted is not 0;
+ * `interrupted` may be NULL. */
+void *ranks_receive(const struct ranks *r, int *from, size_t *n, const volatile sig_atomic_t *interrupted);
 
 #endif

@@ -30,13 +30,16 @@ static void mpi_send(int to, const void *bytes, size_t n)
     MPI_Send(bytes, (int)n, MPI_BYTE, to, MESSAGE_TAG, MPI_COMM_WORLD);
 }
 
-static void *mpi_receive(int *from, size_t *n)
+static void *mpi_receive(int *from, size_t *n, const volatile sig_atomic_t *interrupted)
 {
     const struct timespec pause = { .tv_nsec = 1000000 };    /* MPI_Probe itself would spin */
     MPI_Status status;
     int is_there = 0, length = 0;
-    while (MPI_Iprobe(MPI_ANY_SOURCE, MESSAGE_TAG, MPI_COMM_WORLD, &is_there, &status), !is_there)
+    while (MPI_Iprobe(MPI_ANY_SOURCE, MESSAGE_TAG, MPI_COMM_WORLD, &is_there, &status), !is_there) {
+        if (interrupted != NULL && *interrupted != 0)
+            return NULL;
         nanosleep(&pause, NULL);
+    }
     MPI_Get_count(&status, MPI_BYTE, &length);
     void *bytes = malloc((size_t)length + 1);
     if (bytes == NULL)

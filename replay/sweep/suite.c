@@ -73,7 +73,7 @@ static enum err run_trace(const struct suite_request *asked, const struct expans
     };
     enum err e = edition_check(path, t, err);
     if (e == ERR_OK)
-        e = sweep_open(&request, &sweep, err);
+        e = sweep_open(&request, &sweep, NULL, err);
     if (e != ERR_OK)
         return e;
     sweep.complain = take_complaint;

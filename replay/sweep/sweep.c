@@ -67,10 +67,12 @@ static void complain(struct sweep *s, const char *text, uint64_t *count)
 
 /* ---- the runs of a sweep ---- */
 
-static enum err check_policies(struct sweep *s, struct err_detail *err)
+/* Expands a policy as typed, and looks at each that it stands for. */
+static enum err add_policy(struct sweep *s, const char *typed, struct err_detail *err)
 {
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < s->policies.n && e == ERR_OK; i++) {
+    size_t i = s->policies.n;
+    enum err e = expand(typed, &s->policies, err);
+    for (; i < s->policies.n && e == ERR_OK; i++) {
         struct policy_spec spec;
         e = policy_spec_parse(s->policies.at[i], &spec, err);
         if (e != ERR_OK)
@@ -81,10 +83,11 @@ static enum err check_policies(struct sweep *s, struct err_detail *err)
     return e;
 }
 
-static enum err check_devices(const struct sweep *s, struct err_detail *err)
+static enum err add_device(struct sweep *s, const char *typed, struct err_detail *err)
 {
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < s->devices.n && e == ERR_OK; i++) {
+    size_t i = s->devices.n;
+    enum err e = expand(typed, &s->devices, err);
+    for (; i < s->devices.n && e == ERR_OK; i++) {
         struct device_config config;
         const struct device_ops *ops;
         bool has_total;
@@ -131,7 +134,7 @@ static enum err add_choices(struct sweep *s, enum platform p, struct err_detail 
     const char *const *choices = platform_policies(p, &n);
     enum err e = ERR_OK;
     for (size_t i = 0; i < n && e == ERR_OK; i++)
-        e = expand(choices[i], &s->policies, err);
+        e = add_policy(s, choices[i], err);
     return e;
 }
 
@@ -151,24 +154,37 @@ static enum err choose_policies(struct sweep *s, struct err_detail *err)
     return e;
 }
 
-enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *err)
+static enum err add_input(struct sweep *s, const char *typed, struct err_detail *err)
+{
+    return sweep_inputs_add(&s->inputs, typed, err);
+}
+
+/* Adds all texts of a list; *culprit is the one that is wrong. */
+static enum err add_all(struct sweep *s, const char *const *texts, size_t n,
+                        enum err (*add)(struct sweep *s, const char *text, struct err_detail *err),
+                        const char **culprit, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        e = add(s, texts[i], err);
+        *culprit = e != ERR_OK ? texts[i] : NULL;
+    }
+    return e;
+}
+
+enum err sweep_open(const struct sweep_request *asked, struct sweep *out, const char **culprit, struct err_detail *err)
 {
     struct sweep s = { .asked = *asked };
-    enum err e = ERR_OK;
-    for (size_t i = 0; i < asked->n_inputs && e == ERR_OK; i++)
-        e = sweep_inputs_add(&s.inputs, asked->inputs[i], err);
+    const char *wrong = NULL;
+    enum err e = add_all(&s, asked->inputs, asked->n_inputs, add_input, &wrong, err);
     if (e == ERR_OK && asked->has_default_policies)
         e = choose_policies(&s, err);
-    for (size_t i = 0; i < asked->n_policies && e == ERR_OK; i++)
-        e = expand(asked->policies[i], &s.policies, err);
-    for (size_t i = 0; i < asked->n_devices && e == ERR_OK; i++)
-        e = expand(asked->devices[i], &s.devices, err);
+    if (e == ERR_OK)
+        e = add_all(&s, asked->policies, asked->n_policies, add_policy, &wrong, err);
+    if (e == ERR_OK)
+        e = add_all(&s, asked->devices, asked->n_devices, add_device, &wrong, err);
     if (e == ERR_OK && asked->n_devices == 0)
         e = expand("sim", &s.devices, err);
-    if (e == ERR_OK)
-        e = check_policies(&s, err);
-    if (e == ERR_OK)
-        e = check_devices(&s, err);
     if (e == ERR_OK && asked->copies.n > 0 && asked->start == START_FAITHFUL)
         e = err_set(err, ERR_USAGE, 0, "--copies does not go with --start faithful: a changed copy starts empty");
     if (e == ERR_OK && asked->copies.n > 0)
@@ -177,6 +193,8 @@ enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct
         e = err_at(err, ERR_USAGE, 0, asked->inputs[0], "holds no file");
     if (e == ERR_OK)
         e = sweep_inputs_deal(&s.inputs, asked->copies.n + 1, err);
+    if (culprit != NULL)
+        *culprit = wrong;
     if (e != ERR_OK)
         sweep_close(&s);
     else
@@ -575,17 +593,17 @@ static enum err find_missing(struct sweep *s, size_t n_input, struct err_detail 
     s->n_missing = s->next_missing = 0;
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         char key[SHA256_HEX];
-        bool is_there = false;
+        enum stored_run stored = STORED_NOT;
         const struct run_identity id = identity_at(s, n_input, s->digest, i);
         const uint64_t number = i % s->policies.n * s->devices.n + i / s->policies.n;
         if (number < ours.begin || number >= ours.end || !is_of_input(s, n_input, i % s->policies.n))
             continue;
         s->n_runs++;
         run_identity_key(&id, key);
-        e = results_db_has(s->db, key, &is_there, err);
-        if (is_there)
-            s->n_done_before++;
-        else
+        e = results_db_has(s->db, key, &stored, err);
+        s->n_done_before += stored != STORED_NOT;
+        s->n_wrong += stored == STORED_FAILED;
+        if (stored == STORED_NOT)
             s->missing[s->n_missing++] = (uint32_t)i;
     }
     return e == ERR_OK ? results_db_look_away(s->db, err) : e;

@@ -67,7 +67,8 @@ struct sweep {
     uint64_t n_runs, n_done_before, n_finished;      /* of this shard; there already; written now */
     uint64_t n_repeated;                             /* of n_finished: not replayed, because an equal run answered */
     uint64_t n_unopened;                             /* of n_runs: their traces could not be opened */
-    uint64_t n_wrong;                                /* ended in an error or failed the audit */
+    uint64_t n_wrong;                                /* of n_finished and n_done_before: ended in an error, or failed
+                                                      * the audit */
     uint64_t n_left_out;                             /* traces and runs that could not begin */
     uint64_t n_lacking;                              /* runs of a default policy that the recorded release refuses */
     uint64_t n_no_traces;                            /* files in folders that are no traces */
@@ -86,8 +87,10 @@ struct sweep {
     size_t    n_missing, next_missing;
 };
 
-/* Expands policies and devices and finds the traces. expand's, policy_spec_parse's and device_parse's errors. */
-MUST_USE enum err sweep_open(const struct sweep_request *asked, struct sweep *out, struct err_detail *err);
+/* Expands policies and devices and finds the traces. expand's, policy_spec_parse's and device_parse's errors, with the
+ * policy, device or input of `asked` that is wrong in *culprit; NULL there: none of them is. `culprit` may be NULL. */
+MUST_USE enum err sweep_open(const struct sweep_request *asked, struct sweep *out, const char **culprit,
+                             struct err_detail *err);
 void sweep_close(struct sweep *s);
 
 /* All runs of the sweep or of this shard, done or not, without those of traces known to be unreadable. */

@@ -133,7 +133,7 @@ void sweep_serve(struct sweep *s, const struct ranks *ranks, enum err so_far, co
         int from;
         tell(ranks, s, &told);
         told = (struct account){ .error = ERR_OK };
-        void *bytes = ranks_receive(ranks, &from, &m.n);
+        void *bytes = ranks_receive(ranks, &from, &m.n, NULL);
         m.bytes = bytes;
         const bool has_work = read_deal(s, m, &part, &told);
         if (has_work && told.error == ERR_OK)
@@ -218,7 +218,7 @@ static void note_done(struct sweep *s, const struct sweep_part *part)
 }
 
 /* Hears one worker and answers with a part. An empty part ends the worker: no work is left, or the sweep has failed.
- * `at_work`: by rank, the part dealt last, without its runs. */
+ * ERR_INTERRUPTED if that came before a worker did. `at_work`: by rank, the part dealt last, without its runs. */
 static enum err hear_one(struct sweep *s, const struct ranks *ranks, struct sweep_part *at_work, int *n_left,
                          bool is_going_on, struct err_detail *err)
 {
@@ -226,7 +226,9 @@ static enum err hear_one(struct sweep *s, const struct ranks *ranks, struct swee
     int from;
     struct sweep_part part = { .n = 0 };
     enum err e = ERR_OK;
-    void *bytes = ranks_receive(ranks, &from, &m.n);
+    void *bytes = ranks_receive(ranks, &from, &m.n, s->interrupted);
+    if (bytes == NULL)
+        return err_set(err, ERR_INTERRUPTED, 0, "interrupted");
     m.bytes = bytes;
     if (is_going_on)
         e = take_account(s, from, &at_work[from], m, err);
@@ -250,10 +252,10 @@ enum err sweep_deal(struct sweep *s, const char *path, bool is_resumed, const st
     struct sweep_part *at_work = calloc((size_t)ranks->n, sizeof *at_work);
     enum err e = at_work == NULL ? err_no_memory(err)
                                  : sweep_begin(s, path, is_resumed, err);
-    for (int n_left = ranks->n - 1; n_left > 0 && at_work != NULL;) {
+    for (int n_left = ranks->n - 1; n_left > 0 && at_work != NULL && e != ERR_INTERRUPTED;) {
         const bool is_going_on = e == ERR_OK;
         const enum err now = hear_one(s, ranks, at_work, &n_left, is_going_on, err);
-        e = is_going_on ? now : e;
+        e = is_going_on || now == ERR_INTERRUPTED ? now : e;
     }
     free(at_work);
     return e;
@@ -265,7 +267,7 @@ void sweep_dismiss(const struct ranks *ranks)
     for (int i = 1; i < ranks->n; i++) {
         size_t n;
         int from;
-        free(ranks_receive(ranks, &from, &n));
+        free(ranks_receive(ranks, &from, &n, NULL));
         deal_part(ranks, from, &nothing, "");
     }
 }

@@ -36,6 +36,7 @@ enum {
     DB_SILENCE_MS = 1000,            /* how long to do so before anyone is told */
     DB_PAUSE_MS = 20,                /* between two tries */
     SQL_MAX = 20480,
+    FAILED_SHOWN = 20,               /* lines of failures on the terminal */
     COPIES_SHOWN = 40,               /* lines of quantiles on the terminal */
     COLUMNS_TEXT = 8192,
     STEPS_BETWEEN = 100000,          /* steps of SQLite's machine between two looks at the budget */
@@ -462,6 +463,9 @@ static enum err db_check_writable(const char *path, const struct db_facts *facts
 
 /* Ends an INSERT: only a run that is there already may stay out. OR IGNORE would also pass over one that a constraint
  * of somebody else refuses. */
+/* The outcomes of runs that have no result. */
+#define GONE_WRONG "'corrupt', 'error'"
+
 #define UNLESS_THERE " ON CONFLICT(key) DO NOTHING"
 
 static enum err db_prepare(struct results_db *db, struct err_detail *err)
@@ -473,7 +477,7 @@ static enum err db_prepare(struct results_db *db, struct err_detail *err)
     snprintf(sql + used, sizeof sql - used, ")" UNLESS_THERE);
     const struct { const char *sql; sqlite3_stmt **out; } all[] = {
         { "BEGIN", &db->look },
-        { "SELECT 1 FROM runs WHERE key = ?", &db->has },
+        { "SELECT outcome IN (" GONE_WRONG ") FROM runs WHERE key = ?", &db->has },
         { "BEGIN IMMEDIATE", &db->begin_puts },
         { sql, &db->put },
         { "COMMIT", &db->commit },
@@ -712,13 +716,13 @@ enum err results_db_look_away(struct results_db *db, struct err_detail *err)
     return db_run(db, db->commit, NULL, 0, err);
 }
 
-enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *err)
+enum err results_db_has(struct results_db *db, const char *key, enum stored_run *out, struct err_detail *err)
 {
     const struct field f = field_text("key", key);
     const enum err e = db_bind(db, db->has, 1, &f, err);
     db_allow_steps(db, 0);
     const int step = e == ERR_OK ? sqlite3_step(db->has) : SQLITE_ERROR;
-    *out = step == SQLITE_ROW;
+    *out = step != SQLITE_ROW ? STORED_NOT : sqlite3_column_int(db->has, 0) != 0 ? STORED_FAILED : STORED_RESULT;
     sqlite3_reset(db->has);
     return e == ERR_OK && step != SQLITE_ROW && step != SQLITE_DONE ? db_fail(db, err) : e;
 }
@@ -1123,6 +1127,22 @@ static void json_row(void *writer, const struct field *fields, size_t n)
     json_end_object(w);
 }
 
+/* A row for each trace and policy with runs that failed: how many of how many, and the first of them in the order of
+ * cards, from which SQLite takes the card and the reason, too (a lone min() does so). */
+static enum err each_failed(struct results_db *db, void (*row)(void *arg, const struct field *fields, size_t n),
+                            void *arg, struct err_detail *err)
+{
+    char sql[SQL_MAX];
+    snprintf(sql, sizeof sql, "SELECT policy, trace_path, failed_runs, runs, device, reason FROM ("
+             "SELECT policy, trace_path, trace_digest, sum(failed) AS failed_runs, count(*) AS runs, device, reason,"
+             " min(CASE WHEN failed THEN device || ' ' || key END) AS first FROM ("
+             "SELECT *, coalesce(outcome IN (" GONE_WRONG "), 0) AS failed, %s AS reason FROM runs)"
+             " GROUP BY trace_path, trace_digest, policy HAVING sum(failed) > 0) ORDER BY 2, trace_digest, 1",
+             db->has_details ? "CASE WHEN json_valid(details) OR json_valid(details || '')"
+                               " THEN json_extract(details, '$.warnings[0]') END" : "NULL");
+    return each_row(db, sql, row, arg, err);
+}
+
 enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *err)
 {
     struct json_writer w = json_writer(out);
@@ -1135,6 +1155,10 @@ enum err results_db_write_json(struct results_db *db, FILE *out, struct err_deta
     json_put_array(&w, "runs");
     if (e == ERR_OK)
         e = results_db_each_run(db, json_row, &w, err);
+    json_end_array(&w);
+    json_put_array(&w, "failed");
+    if (e == ERR_OK)
+        e = each_failed(db, json_row, &w, err);
     json_end_array(&w);
     json_end_object(&w);
     return e;
@@ -1273,6 +1297,35 @@ static void rank_row(void *arg, const struct field *f, size_t n)
               units_format_bytes((uint64_t)f[6].number, worst), f[4].number > 0 ? ", out of memory" : "",
               units_format_bytes((uint64_t)f[7].number, spread));
     words_print(arg, &w, 0, 2);
+}
+
+/* The lines of failures while they are printed. */
+struct failed_lines {
+    FILE  *out;
+    size_t n;
+};
+
+static void failed_row(void *arg, const struct field *f, size_t n)
+{
+    struct failed_lines *lines = arg;
+    struct words w = { .n = 0 };
+    (void)n;
+    if (lines->n++ >= FAILED_SHOWN)
+        return;
+    words_add(&w, "FAILED: %s in %" PRId64 " of %" PRId64 " runs of %s", text_or_unknown(&f[0]), f[2].number,
+              f[3].number, text_or_unknown(&f[1]));
+    words_add(&w, "; on %s %s", text_or_unknown(&f[4]), f[5].kind == FIELD_TEXT ? f[5].text : "it failed");
+    words_print(lines->out, &w, 0, 2);
+}
+
+enum err results_db_write_failed(struct results_db *db, FILE *out, struct err_detail *err)
+{
+    struct failed_lines lines = { .out = out };
+    const enum err e = each_failed(db, failed_row, &lines, err);
+    if (e == ERR_OK && lines.n > FAILED_SHOWN)
+        fprintf(out, "%zu more traces and policies failed: the column `outcome` of the database tells all\n",
+                lines.n - FAILED_SHOWN);
+    return e;
 }
 
 /* The first COPIES_SHOWN, and how many there are more. */

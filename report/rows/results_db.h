@@ -52,11 +52,17 @@ void results_db_close(struct results_db *db);                       /* NULL is a
 MUST_USE enum err results_db_open_new(const char *temporary, const char *path, const struct results_db_watch *watch,
                                       struct results_db **out, struct err_detail *err);
 
+enum stored_run {
+    STORED_NOT,
+    STORED_RESULT,                   /* it got through, or was out of memory */
+    STORED_FAILED,                   /* it ended in an error, or failed the audit: its figures are no result */
+};
+
 /* Whether a run is in the database. Ask between look and look_away: all questions then read one state of the database,
  * which is faster. Nothing may be put in between. ERR_IO. */
 MUST_USE enum err results_db_look(struct results_db *db, struct err_detail *err);
 MUST_USE enum err results_db_look_away(struct results_db *db, struct err_detail *err);
-MUST_USE enum err results_db_has(struct results_db *db, const char *key, bool *out, struct err_detail *err);
+MUST_USE enum err results_db_has(struct results_db *db, const char *key, enum stored_run *out, struct err_detail *err);
 
 /* Writes the report's only run, unless it is there already. `job`: the folder that holds the ranks; NULL: there are no
  * ranks, and `rank` does not count. */
@@ -112,6 +118,9 @@ MUST_USE enum err results_db_each_remark(struct results_db *db,
 /* All runs, ordered by trace, policy and device. */
 MUST_USE enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detail *err);
 MUST_USE enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *err);
+
+/* For people: which policies failed on which traces, how often, and why: the first few. Nothing if none did. */
+MUST_USE enum err results_db_write_failed(struct results_db *db, FILE *out, struct err_detail *err);
 
 /* For people: a table with the best setting of each trace and card, in lines of so many columns, and the worst rank of
  * each job. */

@@ -708,13 +708,31 @@ static void add_ooms_by_device(const struct verdict *v, struct words *w)
     }
 }
 
+static uint64_t n_failed(const struct verdict_setting *s)
+{
+    return s->n_runs - s->n_ok - s->n_oom;
+}
+
+/* "2 of 4 runs failed: ./crash.so 2." */
+static void say_failed(const struct verdict *v, uint64_t n, struct words *w)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    size_t n_named = 0;
+    words_add(w, "%s of %s runs failed", text_count(n, a), text_count(v->table->n_rows, b));
+    for (size_t i = 0; i < v->n_settings && n_named < OTHERS_NAMED; i++)
+        if (n_failed(&v->settings[i]) > 0)
+            words_add(w, "%s %s %s", n_named++ == 0 ? ":" : ",", v->settings[i].label,
+                      text_count(n_failed(&v->settings[i]), a));
+    words_add(w, ".");
+}
+
 static void say_ooms(const struct verdict *v, struct words *w)
 {
     char n[TEXT_NUMBER], all[TEXT_NUMBER];
     uint64_t n_oom = 0, n_other = 0;
     for (size_t i = 0; i < v->n_settings; i++) {
         n_oom += v->settings[i].n_oom;
-        n_other += v->settings[i].n_runs - v->settings[i].n_ok - v->settings[i].n_oom;
+        n_other += n_failed(&v->settings[i]);
     }
     text_count(v->table->n_rows, all);
     if (n_oom > 0) {
@@ -722,8 +740,10 @@ static void say_ooms(const struct verdict *v, struct words *w)
         add_ooms_by_device(v, w);
         words_add(w, ".");
     }
-    if (n_other > 0)
-        words_add(w, "%s%s of %s runs failed.", n_oom > 0 ? " " : "", text_count(n_other, n), all);
+    if (n_other > 0) {
+        words_add(w, "%s", n_oom > 0 ? " " : "");
+        say_failed(v, n_other, w);
+    }
 }
 
 static bool is_lower_bound(const struct run_table *t, size_t row)

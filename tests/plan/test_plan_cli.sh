@@ -110,8 +110,8 @@ printf 'id,lower,upper,size\n1,0,4,50\n2,1,5,60\n' >whole.csv
 expect 0 'hold all 2 requests' plan whole.csv
 grep -q 'Of the recording' out && fail "a whole instance has notes: $(cat out)"
 
-# An interrupt ends the search, and the best plan so far is printed and written. At every moment the same is live here, in
-# other pieces, so no plan comes near the bound.
+# An interrupt ends the search, and the best plan so far is printed and written. At every moment the same is live here,
+# in other pieces, so no plan comes near the bound.
 python3 - <<'PY'
 import random
 chance = random.Random(1)

@@ -131,14 +131,31 @@ expect "and by the audit, which every plugin has" 1 "record 2: the block" \
     "$replay" "$trace" --policy ./overlap.so
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0              # what a crashed plugin held stays
 variant crash -e 's/^static enum err page_fit_alloc.*/&/' \
-    -e '/^static enum err page_fit_alloc/,/^{/s/^{/{ static int n; if (++n == 40) *(volatile int *)0 = 1;/'
+    -e '/^static enum err page_fit_alloc/,/^{/s/^{/{ static int n; if (++n >= 40) *(volatile int *)0 = 1;/'
 expect "a plugin that crashes ends its own run, with the record" 1 \
     "the plugin crashed: it used memory that is not there" \
     "$replay" "$trace" --policy best-fit --policy ./crash.so
 expect "the others' figures stand" 1 "best-fit needs least memory" \
     "$replay" "$trace" --policy best-fit --policy ./crash.so
-expect "a sweep keeps all its rows" 1 "4 done now" \
-    "$replay" sweep "$trace" --policy best-fit --policy ./crash.so --device 'sim:{40,80}GiB' -o crash.db
+crash_sweep=("$replay" sweep "$trace" --policy best-fit --policy ./crash.so --device 'sim:{40,80}GiB' -o crash.db)
+expect "a sweep keeps all its rows" 1 "4 done now, 0 there already; 2 FAILED" "${crash_sweep[@]}"
+expect "and names what crashed, on which trace, how often and where" 1 \
+    "FAILED: ./crash.so in 2 of 2 runs of $trace; on sim:40GiB the run failed at " "${crash_sweep[@]}" --wide
+expect "the same command fails again, as its runs did" 1 "0 done now, 4 there already; 2 FAILED" "${crash_sweep[@]}"
+expect "also without a summary" 1 "FAILED: ./crash.so in 2 of 2" "${crash_sweep[@]}" --quiet
+expect "its JSON names it, with the reason" 0 "./crash.so 2 2 sim:40GiB the plugin crashed" bash -c '
+    "$@" --json - | python3 -c "
+import json, sys
+for f in json.load(sys.stdin)[\"failed\"]:
+    print(f[\"policy\"], f[\"failed_runs\"], f[\"runs\"], f[\"device\"], f[\"reason\"].split(\": \")[1])"' \
+    - "${crash_sweep[@]}"
+expect "a report of the database names it" 0 "2 of 4 runs failed: ./crash.so 2" "$replay" report crash.db
+expect "a merge names it" 0 "FAILED: ./crash.so in 2 of 2" "$replay" merge crash.db -o merged.db
+if command -v mpirun >/dev/null && [ -e "$build/mpi/libreplay-mpi.so" ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    expect "ranks name it" 1 "FAILED: ./crash.so in 2 of 2" timeout -s KILL 300 mpirun --oversubscribe -n 2 \
+        "$build/replay" sweep "$trace" --policy best-fit --policy ./crash.so --device 'sim:{40,80}GiB' -o ranks.db
+fi
 variant abort -e 's/#include "policies\/policy.h"/&\n#include <stdlib.h>/' \
     -e '/^static void page_fit_free/,/^{/s/^{/{ static int n; if (++n == 30) abort();/'
 expect "one that aborts, too" 1 "it aborted (SIGABRT)" "$replay" "$trace" --policy best-fit --policy ./abort.so

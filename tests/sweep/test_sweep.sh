@@ -182,6 +182,26 @@ expect 0 '^336 runs: ' "${sweep[@]}" -o killed.db
 rows killed.db now.csv
 cmp -s now.csv whole.csv || fail "after twenty kills the results differ from the whole"
 
+# ---- an interrupted report of a database leaves none of SQLite's files beside it ----
+cp whole.db large.db
+python3 - <<'PY'
+import sqlite3
+db = sqlite3.connect("large.db")
+columns = [c[1] for c in db.execute("PRAGMA table_info(runs)")]
+rest = ",".join(c for c in columns if c != "key")
+for _ in range(6):
+    db.execute(f"INSERT INTO runs(key,{rest}) SELECT lower(hex(randomblob(32))),{rest} FROM runs")
+db.commit()
+PY
+env --default-signal=INT "$replay" report large.db >out 2>&1 &
+pid=$!
+for ((i = 0; i < 2000; i++)); do [ -e large.db-shm ] && break; sleep 0.001; done
+kill -INT "$pid"
+wait "$pid"
+status=$?
+[ "$status" = 130 ] || fail "an interrupted report ends with $status: $(cat out)"
+[ "$(echo large.db*)" = large.db ] || fail "an interrupted report leaves $(echo large.db*)"
+
 # ---- wrong usage ----
 expect 2 'is missing: it names the database' sweep many --policy none
 expect 2 'a brace is not closed' sweep many --policy 'gc={0.5' -o x.db
@@ -190,11 +210,26 @@ expect 2 'a part such as 2/8' sweep many --policy none -o x.db --shard 3/2
 expect 2 'beside a job file only' sweep job.ini many/1.trace --policy none -o x.db
 printf 'policy\n' >wrong.ini
 expect 2 "line 1: expected 'key = value'" sweep wrong.ini
+printf 'trace = many/1.trace\nout = x.db\n\npolicy = none\n# the mistake\npolicy = nonesuch\ndevice = sim\n' >wrong.ini
+expect 2 'wrong.ini: line 6: .*nonesuch' sweep wrong.ini
+printf 'trace = many/1.trace\nout = x.db\npolicy = none\ndevice = {sim\n' >wrong.ini
+expect 2 'wrong.ini: line 4: .*brace' sweep wrong.ini
+printf 'policy = none\nout = x.db\ntrace = many/1.trace\ntrace = many/nothere\n' >wrong.ini
+expect 2 'wrong.ini: line 4: .*nothere' sweep wrong.ini
+printf 'trace = many/1.trace\nout = x.db\n\nthreads = 1\nthread = 2\npolicy = none\n' >wrong.ini
+expect 2 'wrong.ini: line 5: .*--thread' sweep wrong.ini
+printf 'trace = many/1.trace\nout = x.db\nthreads = many\n' >wrong.ini
+expect 2 'wrong.ini: line 3: .*many' sweep wrong.ini
 head -c 2000 "$samples/gpt-bf16.trace.zst" >cut.trace        # it ends before its first request
 expect 2 'left out: cut.trace: holds no request that can be read' sweep cut.trace --policy none -o x.db
 expect 5 '1 done now, 0 there already; 1 left out' sweep many/1.trace cut.trace --policy none -o cut.db --quiet
 expect 2 'left out: .*notes.json' sweep job/notes.json --policy none -o x.db
 expect 5 '1 done now, 0 there already; 1 left out' sweep many/1.trace job/notes.json --policy none -o x.db --quiet
+mkdir no-traces
+cp job/notes.json no-traces
+expect 2 '^0 runs: .*; 1 file is not a trace' sweep no-traces --policy none -o x.db
+expect 2 '^0 runs: .*; 1 file is not a trace' sweep no-traces --policy none --copies sizes=2%,seeds=1..3 -o x.db
+expect 5 '1 done now, 0 there already; 1 left out' sweep many/1.trace job/notes.json --policy none -o quiet.db --quiet
 grep -q 'best setting' out && fail 'a quiet sweep prints its summary'
 cp "$replay" alone                              # no part for MPI is beside it, as in a build without
 OMPI_COMM_WORLD_SIZE=2 ./alone sweep many --policy none -o x.db >out 2>&1 && fail "a rank of a program without MPI"

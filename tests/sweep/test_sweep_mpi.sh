@@ -63,6 +63,21 @@ done
 rows "$killed" killed.csv
 cmp -s one.csv killed.csv || fail "after three kills the results differ"
 
+# ---- interrupted: rank 0 closes the database, and the same command goes on. mpirun kills it after a second, on a busy
+# machine before it has, unless it is told to wait ----
+"$replay" generate mix:1000 --events 1000000 -o big.trace >/dev/null || fail "generate"
+readonly long=("$replay" sweep many big.trace --policy none --policy best-fit --device 'sim:{40,300}MiB' -o cut.db)
+setsid env --default-signal=INT timeout -s KILL 300 mpirun --oversubscribe \
+    --mca odls_base_sigkill_timeout 60 -n 3 "${long[@]}" >out 2>&1 &
+pid=$!
+for ((i = 0; i < 3000; i++)); do [ -e cut.db-shm ] && break; sleep 0.01; done
+kill -TERM "$(pgrep -P "$pid" -x mpirun || echo "$pid")"
+wait "$pid" && fail "an interrupted sweep of ranks ends with 0: $(cat out)"
+for ((i = 0; i < 6000; i++)); do [ -e cut.db-shm ] || break; sleep 0.01; done
+[ "$(echo cut.db*)" = cut.db ] || fail "an interrupted sweep of ranks leaves $(echo cut.db*)"
+"${long[@]}" >out 2>&1 || fail "after an interrupt: $(cat out)"
+grep -q '^36 runs: ' out || fail "after an interrupt: $(cat out)"
+
 # ---- what cannot begin ends everywhere ----
 ranks 3 "$replay" sweep nowhere --policy none -o x.db >out 2>&1 && fail "a missing folder is no error"
 [ "$(grep -c '^replay: nowhere: No such file' out)" = 1 ] || fail "a missing folder: $(cat out)"
