@@ -22,6 +22,12 @@ static inline int sigemptyset(sigset_t *set)
     return 0;
 }
 
+static inline int sigfillset(sigset_t *set)
+{
+    (void)set;
+    return 0;
+}
+
 static inline int sigaction(int number, const struct sigaction *now, struct sigaction *before)
 {
     (void)number, (void)now;
