@@ -367,6 +367,19 @@ def test_kinds(browser):
     expect(len(set(colors.values())) == len(colors), 'two kinds have one colour:', colors)
 
 
+def test_gain(browser):
+    """What the picture recommends has a line to paste, also where nothing was refused; what no program ran is called
+    replayed, and nothing is told of it as seen."""
+    run('report', os.path.join(samples, '530-270.trace.zst'), '--html', 'gain.html')
+    browser.open(os.path.join(folder, 'gain.html'))
+    answer = text_of(browser, 'answer')
+    keys = text_of(browser, 'picture-keys')
+    expect('PyTorch would reserve 2120 MiB' in answer, 'a made trace says', answer)
+    expect('To take 1340 MiB at most, set this' in answer and 'expandable_segments:True' in answer, answer)
+    expect('in the replay' in keys and 'recommended (expandable_segments:True)' in keys, keys)
+    expect('as it ran' not in keys, keys)
+
+
 Y_RANGE = """(() => {
     const { view, chart } = window.replayPage;
     return [chart.graph.yAxisRange(), view.from, view.to];
@@ -1063,7 +1076,7 @@ def main():
         return 77
     browser = Browser()
     try:
-        for test in (test_numbers, test_first_screens, test_kinds, test_zoom, test_one_view, test_fingers,
+        for test in (test_numbers, test_first_screens, test_kinds, test_gain, test_zoom, test_one_view, test_fingers,
                      test_overview, test_svg, test_search, test_long, test_size, test_icicle, test_widths, test_paper,
                      test_markup, test_many, test_hurry,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,

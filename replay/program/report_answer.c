@@ -5,6 +5,7 @@
 
 #include "base/text_stream.h"
 #include "import/import.h"
+#include "replay/advise/settings_paste.h"
 #include "replay/results/detailed_runs.h"
 #include "replay/recording/recorded_settings.h"
 #include "replay/results/foreign_run.h"
@@ -230,6 +231,29 @@ enum err report_recorded_setting(const char *path, const struct options *o, cons
     return e == ERR_HOST_NOMEM ? e : ERR_OK;
 }
 
+/* The settings that a policy stands for, if they can be set on the recording's platform. */
+static enum err find_settings(struct trace_reader *trace, const struct why *y, const char *policy, struct settings *out,
+                              bool *is_found, struct err_detail *err)
+{
+    struct settings_space space;
+    struct settings_set set = { .n = 0 };
+    struct policy_spec spec;
+    char typed[SETTINGS_TEXT];
+    *is_found = false;
+    if (policy_spec_parse_foreign(policy, &spec, err) != ERR_OK)
+        return ERR_OK;
+    enum err e = settings_space_read(trace, &y->tune.rules, y->tune.platform, &space, err);
+    if (e == ERR_OK)
+        e = settings_add_cross(&space, &set, err);
+    for (size_t i = 0; e == ERR_OK && i < set.n && !*is_found; i++) {
+        *out = set.at[i];
+        e = find_same_setting(settings_text(out, &y->tune.rules, true, typed), &spec, is_found);
+    }
+    settings_set_close(&set);
+    policy_spec_close(&spec);
+    return e;
+}
+
 /* The best run, where nothing was refused and its gain matters. */
 static size_t gaining_row(const struct why *y, const struct verdict *v, size_t as_it_ran)
 {
@@ -239,6 +263,35 @@ static size_t gaining_row(const struct why *y, const struct verdict *v, size_t a
     const uint64_t was = (uint64_t)run_table_number(v->table, as_it_ran, "card_peak_bytes");
     const uint64_t now = (uint64_t)run_table_number(v->table, best, "card_peak_bytes");
     return now + was / TUNE_GAIN_SHARE < was ? best : VERDICT_NONE;
+}
+
+/* Nothing was refused, and another setting takes less: its line, in the place of what to do. */
+static enum err take_gain(struct trace_reader *trace, const struct why *y, const struct verdict *v,
+                          struct page_answer *out, struct err_detail *err)
+{
+    const size_t row = gaining_row(y, v, out->as_it_ran);
+    struct settings settings;
+    struct text_stream to;
+    struct words w = { .n = 0 };
+    char most[TEXT_NUMBER];
+    bool is_found = false;
+    const enum err e = row == VERDICT_NONE ? ERR_OK
+                                           : find_settings(trace, y, run_table_text(v->table, row, "policy"), &settings,
+                                                           &is_found, err);
+    if (e != ERR_OK || !is_found)
+        return e;
+    words_add(&w, "%s needs to be done. To take %s at most, set this before the program starts:",
+              why_end_is_unseen(y) ? "As far as was recorded, nothing" : "Nothing",
+              text_mib((uint64_t)run_table_number(v->table, row, "card_peak_bytes"), most));
+    if (text_stream_open(&to) != NULL)
+        settings_put_paste(to.file, &settings, &y->tune.rules, y->tune.platform, "");
+    free(out->act);
+    free(out->paste);
+    out->act = NULL;
+    out->paste = text_stream_take(&to);
+    out->when = strdup(w.text);
+    out->recommended = row;
+    return out->paste != NULL && out->when != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
 
 /* Whether the replay under the recorded settings reserves about what was recorded. Where the recording begins in
@@ -269,7 +322,8 @@ static enum err take_replayed(const struct why *y, uint64_t replayed, struct pag
     return out->replayed != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
 
-static enum err take_rows(const struct why *y, const struct verdict *v, struct page_answer *out)
+static enum err take_rows(struct trace_reader *trace, const struct why *y, const struct verdict *v,
+                          struct page_answer *out, struct err_detail *err)
 {
     size_t row;
     enum err e = find_row(v, &y->tune.baseline.spec, &row);
@@ -285,8 +339,8 @@ static enum err take_rows(const struct why *y, const struct verdict *v, struct p
     const uint64_t replayed = (uint64_t)run_table_number(v->table, row, "peak_reserved_bytes");
     if (!y->tune.baseline.trial.fits || y->has_refusal || is_like_recorded(y, replayed)) {
         out->as_it_ran = row;
-        out->recommended = gaining_row(y, v, row);
-        if (y->cure != CURE_NONE)
+        e = take_gain(trace, y, v, out, err);
+        if (e == ERR_OK && y->cure != CURE_NONE)
             e = find_row(v, &y->tune.entries[y->tune.winner].spec, &out->recommended);
     }
     return e == ERR_OK ? take_replayed(y, replayed, out) : e;
@@ -319,7 +373,7 @@ static enum err answer_trace(struct trace_reader *trace, const char *device_text
     if (e == ERR_OK)
         e = take_figures(&y, out);
     if (e == ERR_OK)
-        e = take_rows(&y, v, out);
+        e = take_rows(trace, &y, v, out, err);
     if (e == ERR_OK)
         e = take_card(trace, &device, &y, cfg, out, err);
     if (e == ERR_OK)
@@ -357,6 +411,7 @@ void report_answer_close(struct page_answer *a)
     free(a->verdict);
     free(a->paste);
     free(a->promise);
+    free(a->when);
     free(a->card);
     free(a->act);
     free(a->replayed);

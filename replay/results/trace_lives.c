@@ -254,6 +254,7 @@ static enum err read_categories(struct trace_reader *trace, struct trace_lives *
 
 /* ---- all ---- */
 
+/* Pages look numbers up, so they must rise: those of a source that was brought into the order of time do not. */
 static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
 {
     if (!trace_info(trace)->has_source_numbers || t->n_events > NUMBERED_MAX || t->n_events == 0)
@@ -267,6 +268,11 @@ static enum err read_numbers(struct trace_reader *trace, struct trace_lives *t, 
         if (e != ERR_OK)
             return e;
         t->numbers[i] = (uint64_t)place;
+        if (i > 0 && t->numbers[i] < t->numbers[i - 1]) {
+            free(t->numbers);
+            t->numbers = NULL;
+            return ERR_OK;
+        }
     }
     return ERR_OK;
 }

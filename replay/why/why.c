@@ -59,12 +59,15 @@ static void take_refusal(struct why *w, const struct holdings *live)
 }
 
 /* What PyTorch reserved when it was recorded: at the end, which is all that a state tells, or at most. A card that was
- * named is another question. 0: it was not recorded. */
+ * named is another question. 0: it was not recorded, or less than was requested, so the recording contradicts itself. */
 static uint64_t find_recorded_reserved(const struct trace_reader *trace, bool is_state,
                                        const struct device_choice *device)
 {
     const struct trace_info *info = trace_info(trace);
-    return is_state ? info->recorded_end_reserved_bytes : device->has_total ? 0 : info->recorded_peak_reserved_bytes;
+    if (is_state)
+        return info->recorded_end_reserved_bytes;
+    const uint64_t bytes = info->recorded_peak_reserved_bytes;
+    return device->has_total || bytes < info->peak_requested_bytes ? 0 : bytes;
 }
 
 /* The card that a person named, less what the program could have of it when a request was refused. */

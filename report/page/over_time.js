@@ -78,9 +78,9 @@ const capacityOf = run => data.rows[run.row][ROW.capacity];
 /* Horizontal lines: the card, where it is near enough, and what no allocator can do without. */
 function levelsHere() {
   const cards = [...new Set(shownRuns().map(capacityOf))].filter(c => c !== null && c <= 3 * chart.most);
-  const { trace_peak_requested_bytes: live, trace_live_peak_bytes: asked } = data.cases[view.case];
+  const { trace_peak_requested_bytes: requested, trace_live_peak_bytes: live } = data.cases[view.case];
   return [...cards.map(bytes => ({ bytes, text: roomText(bytes), dash: [] })),
-    { bytes: Math.max(live, asked ?? 0), text: (asked > live ? 'live peak with what was refused' : 'live peak') +
+    { bytes: live ?? requested, text: (live > requested ? 'live peak with what was refused' : 'live peak') +
       ': no allocator needs less', dash: [4, 4] }];
 }
 

@@ -72,6 +72,7 @@ struct page_blame {
 struct page_answer {
     char *verdict;                   /* sentences, the first by itself says it */
     char *paste;                     /* a line for a shell */
+    char *when;                      /* what it is for; NULL: it is the cure */
     char *act;                       /* without such a line: what to do */
     struct page_figure figures[PAGE_FIGURES];        /* up to the first without a value */
     char *replayed;                  /* how what follows differs from what was recorded */

@@ -213,7 +213,7 @@ static void put_answer(FILE *out, const struct page *p)
         put_paragraph(out, "lead", a->verdict + n + 1);
     put_paragraph(out, "act", a->act);
     if (a->paste != NULL) {
-        put_paragraph(out, "when", "Set this before the program starts:");
+        put_paragraph(out, "when", a->when != NULL ? a->when : "Set this before the program starts:");
         fputs("<div class=\"paste\"><pre><code>", out);
         put_text(out, a->paste, strlen(a->paste));
         fputs("</code></pre><button type=\"button\" class=\"plain\" id=\"copy-paste\" hidden>Copy"

@@ -5,11 +5,12 @@
  */
 
 const PICTURE_KINDS = 7;             /* what is of no such kind shares a colour */
-/* What a program's memory is for, from the bottom of the picture up: first what lasts. The same on each page. */
+/* What a program's memory is for, from the bottom of the picture up, above what is of no such kind: first what lasts.
+ * The same on each page. */
 const PURPOSES = ['parameters', 'optimizer state', 'gradients', 'workspaces', 'inputs', 'activations', 'temporaries'];
 const PICTURE_POINT = 12;            /* pixels around the pointer that a refusal answers to */
 const KEY_LEAST = 0.005, KEY_SEEN = 0.01;        /* shares: of what is live when it is told, of the picture's height */
-const picture = { groups: null, kindOf: [], names: [], moments: null, tops: [], refusals: [] };
+const picture = { groups: null, kindOf: [], names: [], order: [], moments: null, tops: [], refusals: [] };
 
 const isAsItRan = row => row === data.answer?.as_it_ran;
 
@@ -21,8 +22,10 @@ function roleOf(row) {
   const recorded = data.answer.recorded_reserved_bytes;
   if (!isAsItRan(row))
     return 'recommended';
-  if (recorded === 0 || recorded === cellOf(data.rows[row], 'peak_reserved_bytes'))
+  if (recorded === cellOf(data.rows[row], 'peak_reserved_bytes'))
     return 'as it ran';
+  if (recorded === 0)
+    return 'in the replay';
   return 'replayed as it ran' + (data.cases[view.case].trace_starts === 'empty' ? '' : ', from an empty cache');
 }
 
@@ -88,6 +91,7 @@ function chooseKinds() {
   for (const i of heldAt(scene.trace, toldMoment()))
     at[of[i]] += scene.trace.bytes[i];
   const order = groups.map((_, i) => i).sort((a, b) => at[b] - at[a] || a - b);
+  picture.order = isByPurpose ? [PICTURE_KINDS, ...PURPOSES.keys()] : [...Array(PICTURE_KINDS + 1).keys()];
   picture.names = isByPurpose ? PURPOSES : order.slice(0, PICTURE_KINDS).map(group => groups[group].name);
   picture.kindOf = groups.map(({ name }) => {
     const kind = picture.names.indexOf(isByPurpose ? name.replace(GUESS, '') : name);
@@ -153,13 +157,13 @@ function drawScale(pen, most) {
 
 function drawAreas(pen, sums) {
   const width = sums[0].length - 1, below = new Float64Array(width);
-  sums.forEach((kind, place) => {
-    const { context } = pen;
+  picture.order.forEach((place, i) => {
+    const { context } = pen, kind = sums[place];
     context.fillStyle = kindColor(place);
     for (let x = 0; x < width; x++) {
       const from = pen.yOf(below[x]), to = pen.yOf(below[x] += Math.max(0, kind[x]));
       if (from - to > 0.05)
-        context.fillRect(pen.left + x, to, 1, from - to + (place > 0 ? 0.3 : 0));
+        context.fillRect(pen.left + x, to, 1, from - to + (i > 0 ? 0.3 : 0));
     }
   });
 }
@@ -292,7 +296,8 @@ function pictureKeys() {
   const items = keys.sort((a, b) => sums[b] - sums[a] || a - b).map(kind => pictureKey(kind, total));
   const lines = picturedRuns().map(run => element('span', { className: 'key' }, dashKey(
     color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'), isAsItRan(run.row) ? [] : [6, 3], 3),
-  'reserved ' + roleOf(run.row) + ' (' + settingWords(run.row) + ')'));
+  'reserved ' + roleOf(run.row) + ' (' + settingWords(run.row) + ')' + (run.n_moments < scene.trace.n_events
+    ? ', until a request was refused' : '')));
   return [...items, ...lines];
 }
 

@@ -235,7 +235,7 @@ void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t
         words_add(w, "does as well as any: ");
     else
         words_add(w, has_least ? "needs least memory: " : "is best: ");
-    words_add(w, "%s of the card at its peak (as nvidia-smi shows it), ", units_format_bytes(c->bytes, a));
+    words_add(w, "%s of the card at its peak (as nvidia-smi counts it), ", units_format_bytes(c->bytes, a));
     add_calls(w, c);
     add_others(w, all, n, best, price_bytes_per_ms, most);
     words_add(w, ". At most %.0f%% of what %s reserves is in use at any time.", c->in_use_percent,

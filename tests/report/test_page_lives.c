@@ -231,3 +231,25 @@ Test(trace_lives, a_step_begins_where_the_steps_of_the_recording_say_and_as_ever
         trace_close(trace);
     }
 }
+
+/* A source that was brought into the order of time has numbers that fall; a page that looks one up shows none then. */
+Test(trace_lives, numbers_in_the_source_are_kept_if_they_rise)
+{
+    for (int falls = 0; falls < 2; falls++) {
+        struct trace_writer *w;
+        struct trace_reader *trace;
+        struct trace_lives t;
+        struct err_detail err = { .text = "" };
+        cr_assert_eq(trace_create(NULL, &w, &err), ERR_OK);
+        for (uint64_t i = 0; i < 3; i++) {
+            const struct trace_record r = { .kind = EVENT_ALLOC, .ptr = i + 1, .bytes = 512, .time_ns = i,
+                                            .record = falls ? 7 - i : 4 + i };
+            cr_assert_eq(trace_put(w, &r, &err), ERR_OK, "%s", err.text);
+        }
+        cr_assert_eq(trace_finish_open(w, "made", &trace, &err), ERR_OK, "%s", err.text);
+        cr_assert_eq(trace_lives_read(trace, NULL, &t, &err), ERR_OK, "%s", err.text);
+        cr_expect_eq(t.numbers == NULL, falls);
+        trace_lives_close(&t);
+        trace_close(trace);
+    }
+}
