@@ -30,8 +30,8 @@ struct trace_lives {
                                       * looked for, as of a trace with more than LIVES_MAX requests: the rules compare
                                       * each with all */
     int64_t  *places;                /* by request: its event as results name events; -1: the start */
-    uint64_t *numbers;               /* by event: its number in the source; NULL: not kept, there are none, or they do not
-                                      * rise */
+    uint64_t *numbers;               /* by event: its number in the source; NULL: not kept, there are none, or they do
+                                      * not rise */
     struct trace_mark { uint64_t moment; uint32_t label; } *marks;   /* the first MARKS_MAX */
     size_t    n_marks, room_marks;
     uint64_t  n_all_marks;

@@ -59,7 +59,7 @@ static void take_refusal(struct why *w, const struct holdings *live)
 }
 
 /* What PyTorch reserved when it was recorded: at the end, which is all that a state tells, or at most. A card that was
- * named is another question. 0: it was not recorded, or less than was requested, so the recording contradicts itself. */
+ * named is another question. 0: it was not recorded, or is less than was requested, which cannot be. */
 static uint64_t find_recorded_reserved(const struct trace_reader *trace, bool is_state,
                                        const struct device_choice *device)
 {
