@@ -248,8 +248,8 @@ static void add_cache(struct words *w, const struct why *y)
     }
     const bool is_recorded = y->recorded_reserved > 0;
     words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch %s %s, which %s %s beside what CUDA takes "
-                 "for itself.", text_mib(y->live, a), is_recorded ? "reserves" : "would reserve", text_mib(y->reserved, b),
-              card_tools_shows(y->tune.platform), is_recorded ? "shows" : "would show");
+                 "for itself.", text_mib(y->live, a), is_recorded ? "reserves" : "would reserve",
+              text_mib(y->reserved, b), card_tools_shows(y->tune.platform), is_recorded ? "shows" : "would show");
     if (y->reserved > y->live)
         words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
 }
