@@ -700,9 +700,10 @@ static void words_add_smaller_card(struct words *w, const struct tune *t)
             least = &t->finalists[i];
     if (now->smallest_bytes - least->smallest_bytes < now->smallest_bytes / TUNE_GAIN_SHARE || least == now)
         return;
-    words_add(w, " Of the steps seen the smallest card is another matter: %s instead of %s with %s, which `fit` and "
-              "`tune` judge by.", card_size_text(least->smallest_bytes, a), card_size_text(now->smallest_bytes, b),
-              settings_text(&t->entries[least->entry].settings, &t->rules, false, setting));
+    words_add(w, " The smallest card that does, by which `fit` and `tune` judge, has %s with %s instead of %s.",
+              card_size_text(least->smallest_bytes, a),
+              settings_text(&t->entries[least->entry].settings, &t->rules, false, setting),
+              card_size_text(now->smallest_bytes, b));
 }
 
 /* With a range, of the value that the first row's figures are of. */

@@ -95,12 +95,12 @@ TOOLS = {tool.name: tool for tool in (
     Tool("info", "What a recording holds", "What a recording covers: program, settings, peak, refused requests, and "
          "what could not be known. Call this first on a file that you do not know."),
     Tool("why", "Why it ran out of memory", "One verdict on an out-of-memory error: fragmented, full, leak, a setting "
-         "not in force, another process; the setting that cures it; the lines of the program that hold the memory.",
+         "not in force, another process; the setting that cures it; the lines that hold the memory.",
          {"device": DEVICE}),
     Tool("why_text", "Why, from the error's text", "The same of an error that somebody pasted: no file is needed. "
          "The text tells less than a recording does.", {"device": DEVICE}, inputs=("text",), command="why"),
-    Tool("who", "Who holds the memory", "Live memory at a moment by line, file, module, category, stack, size, "
-         f"stream or pool; the {ROWS_MAX} largest groups.",
+    Tool("who", "Who holds the memory", f"Live memory at a moment by line, or by another key; the {ROWS_MAX} largest "
+         "groups.",
          {"at": {"type": ["string", "integer"],
                  "description": "peak, refusal, end, or the number of an event. `why` names records, which are counted "
                                 "otherwise: for its refused request say refusal"},
@@ -114,8 +114,8 @@ TOOLS = {tool.name: tool for tool in (
          {"device": DEVICE, "torch": {"type": "string", "description": "the PyTorch release, such as 2.9"}}),
     Tool("diff", "What differs", "What differs between two recordings, or between two policies on one.",
          {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",), words=("--no-replay",)),
-    Tool("blame", "Which rule holds the memory", "Between what was live and what was reserved lies memory that no "
-         "request asked for: each byte of it to a rule of PyTorch's allocator, and what helps.",
+    Tool("blame", "Which rule holds the memory", "Which rule of PyTorch's allocator holds each byte that was reserved and "
+         "not asked for, and what helps.",
          {"policy": ONE_POLICY, "device": DEVICE}),
     Tool("shrink", "The smallest recording that does it", "The fewest requests and frees that still are refused, "
          "reserve so much, or differ under another allocator: for a bug report.",
@@ -136,7 +136,7 @@ TOOLS = {tool.name: tool for tool in (
           "steps": {"type": "integer", "description": "stop after so many equal steps (5)"},
           "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
          inputs=("program",), runs_program=True),
-    Tool("serve", "What a server holds", "Starts a vLLM server on a simulated card, without a GPU: what is left for "
+    Tool("serve", "What a server holds", "Starts a vLLM or SGLang server on a simulated card, without a GPU: what is left for "
          "its KV cache, how many tokens and requests at once, the share of the card that it needs.",
          {"device": DEVICE,
           "within": {"type": "integer", "description": "seconds that a start may take (600)"}},

@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
 import slow_inputs
 
-OPERATIONS = 64                      # those of the sanitizers count too, an eighth to a quarter more
+OPERATIONS = 80                      # those of the sanitizers count too, an eighth to a quarter more
 PHRASES = 6                          # of a text so many times more: it is looked through for 250 phrases
 GROWTH = 1.4                         # of these from one size to the next: a square grows by 3.4
 FEW = 8                              # up to so many operations it does not count
