@@ -114,8 +114,8 @@ TOOLS = {tool.name: tool for tool in (
          {"device": DEVICE, "torch": {"type": "string", "description": "the PyTorch release, such as 2.9"}}),
     Tool("diff", "What differs", "What differs between two recordings, or between two policies on one.",
          {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",), words=("--no-replay",)),
-    Tool("blame", "Which rule holds the memory", "Which rule of PyTorch's allocator holds each byte that was reserved and "
-         "not asked for, and what helps.",
+    Tool("blame", "Which rule holds the memory", "Which rule of PyTorch's allocator holds each byte that was reserved "
+         "and not asked for, and what helps.",
          {"policy": ONE_POLICY, "device": DEVICE}),
     Tool("shrink", "The smallest recording that does it", "The fewest requests and frees that still are refused, "
          "reserve so much, or differ under another allocator: for a bug report.",
@@ -136,8 +136,8 @@ TOOLS = {tool.name: tool for tool in (
           "steps": {"type": "integer", "description": "stop after so many equal steps (5)"},
           "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
          inputs=("program",), runs_program=True),
-    Tool("serve", "What a server holds", "Starts a vLLM or SGLang server on a simulated card, without a GPU: what is left for "
-         "its KV cache, how many tokens and requests at once, the share of the card that it needs.",
+    Tool("serve", "What a server holds", "Starts a vLLM or SGLang server on a simulated card, without a GPU: what "
+         "is left for its KV cache, how many tokens and requests at once, the share of the card that it needs.",
          {"device": DEVICE,
           "within": {"type": "integer", "description": "seconds that a start may take (600)"}},
          inputs=("program",), runs_program=True),
