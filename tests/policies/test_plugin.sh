@@ -6,7 +6,7 @@ set -u
 build=$(cd "$2" && pwd) source=$(cd "$3" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-trace=$source/samples/mlp-adam.trace.zst
+trace=mlp-adam.trace.zst          # copied beside the plugins: what is said must not hang on where the tree lies
 failed=0
 
 fail() {
@@ -45,6 +45,7 @@ export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name replay.pc)")
 cp -r "$source/examples/policy" "$work/plugin"
 cd "$work/plugin" || exit 1
+cp "$source/samples/$trace" .
 
 expect "the example builds with pkg-config" 0 "" \
     make PKG_CONFIG_PATH="$PKG_CONFIG_PATH" CFLAGS="-O2 -Wall -Wextra -Werror"
