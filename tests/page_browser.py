@@ -551,6 +551,11 @@ def test_svg(browser):
     expect(name == 'svg' and size < 400000, 'saved is', name, size)
     for part in 'Fragmented', 'expandable_segments:True', 'refused: 26.37 MiB', 'PyTorch could have 1640 MiB':
         expect(part in text, 'the SVG lacks', part, text[:500])
+    keys = browser.eval("[...document.querySelectorAll('#picture-keys .key')].map(k => k.textContent.trim())")
+    flat_text = ' '.join(text.split())
+    expect(len(keys) > 5, 'the picture has the keys', keys)
+    for key in keys:
+        expect(' '.join(key.split()) in flat_text, 'the SVG lacks the key', key)
 
 
 # What the page says of what is found with a text.
@@ -623,6 +628,89 @@ def test_chart_keys(browser):
         expect(browser.eval(PLACE)['span'] < before['span'], 'W does nothing after a click on', name)
 
 
+def tip_at(browser, name, share):
+    """The tip at a share of an element's width, in the middle of its height."""
+    x, y = middle_of(browser, name)
+    width = browser.eval("document.getElementById('%s').clientWidth" % name)
+    browser.call('Input.dispatchMouseEvent', type='mouseMoved', x=x + (share - 0.5) * width, y=y)
+    return browser.eval('document.getElementById("tip").hidden ? "" : document.getElementById("tip").innerText')
+
+
+def test_tips(browser):
+    """The pointer on each chart over time says the moment, what is live and what each run reserves."""
+    browser.open(os.path.join(folder, 'view.html'), width=1440)
+    for name in 'timeline', 'overview':
+        tip = tip_at(browser, name, 0.6)
+        expect(tip.count('MiB') >= 3 and ' live' in tip and 'reserved: best-fit (as it ran)' in tip and
+               'expandable_segments:True (recommended)' in tip and 'max_split' not in tip, name, 'says', tip)
+    browser.open(os.path.join(folder, 'diff-traces.html'), width=1440)
+    tip = tip_at(browser, 'sides-chart', 0.6)
+    expect(all(part in tip for part in ('whole steps', 'A: live', 'B: live', 'A: reserved', 'B: reserved')), tip)
+
+
+# Where the chosen request lies in what each map shows: lines from its first one; and how many lines there are.
+CHOSEN_LINES = """(() => {
+    const { scene, view } = window.replayPage, i = view.request, lines = 26;
+    const extent = Math.max(...[view.a, view.b].map(row => scene.runs.get(row).extent));
+    return [[view.a, view.top], [view.b, view.topB]].map(([row, top]) => {
+        const run = scene.runs.get(row), at = run.addr[i];
+        const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && m.addr <= at && at < m.addr +
+            m.bytes);
+        return (piece.place + at - piece.addr - top) / (extent / lines / view.zoom);
+    });
+})()"""
+# A byte of map A that is in a hole, as a place on the screen.
+HOLE_AT = """(() => {
+    const { scene, view, holesAt } = window.replayPage, run = scene.runs.get(view.a);
+    const extent = Math.max(...[view.a, view.b].map(row => scene.runs.get(row).extent)), line = extent / 26 / view.zoom;
+    const box = document.getElementById('map-a').getBoundingClientRect();
+    const hole = holesAt(run, scene.trace, view.at).sort((a, b) => b.bytes - a.bytes)[0];
+    const at = hole.piece.place + hole.addr - hole.piece.addr + hole.bytes / 2 - view.top;
+    return [box.left + (at / line % 1) * box.width, box.top + Math.floor(at / line) * 16 + 6];
+})()"""
+
+
+def test_maps_of_a_choice(browser):
+    """Nearer, each map goes to where the chosen request lies in it; a look at a hole keeps the choice."""
+    browser.open(os.path.join(folder, 'view.html'), width=1440)
+    chosen = browser.eval("""(() => { const { scene, view, heldAt } = window.replayPage, t = scene.trace;
+        return heldAt(t, view.at).filter(i => t.bytes[i] > 1e6 && [view.a, view.b].every(
+            row => scene.runs.get(row).addr[i] > 0)).filter((_, k) => k % 12 === 0); })()""")
+    for i in chosen:
+        show(browser, request=i, zoom=1, top=0, topB=0)
+        browser.eval("for (let k = 0; k < 5; k++) document.getElementById('map-in').click(); 0")
+        browser.eval(FRAMES)
+        lines = browser.eval(CHOSEN_LINES)
+        expect(all(-0.5 <= line < 26 for line in lines), 'request', i, 'is at the lines', lines)
+    show(browser, request=chosen[0], zoom=1, top=0, topB=0)
+    middle_of(browser, 'map-a')
+    browser.click(*browser.eval(HOLE_AT))
+    browser.eval(FRAMES)
+    expect('hole' in browser.eval(TIP), 'the hole is said to be', browser.eval(TIP))
+    expect(browser.eval('window.replayPage.view.request') == chosen[0], 'a click on a hole drops the choice')
+
+
+# Of the dashed lines of the chart: how many pixels of a level stretch have the line's colour, and how many do not.
+DASHES = """(() => {
+    const { chart, scene, view } = window.replayPage, canvas = document.querySelector('#timeline canvas');
+    const g = chart.graph, run = scene.runs.get(view.b), at = 1000, dense = canvas.width / canvas.clientWidth;
+    const y = Math.round(g.toDomYCoord(window.replayPage.says.reserved(run, at) / chart.unit.bytes) * dense);
+    const x = Math.round(g.toDomXCoord(at) * dense);
+    const row = canvas.getContext('2d').getImageData(x, y, 60, 1).data, want = [0x6a, 0x1f, 0xb0];
+    let lit = 0;
+    for (let i = 0; i < row.length; i += 4)
+        lit += want.every((v, k) => Math.abs(row[i + k] - v) < 30);
+    return [lit, 60];
+})()"""
+
+
+def test_lines_told_apart(browser):
+    """The dashes of a line are seen where it is level, as its key has them."""
+    browser.open(os.path.join(folder, 'view.html'), width=1440)
+    lit, of = browser.eval(DASHES)
+    expect(of * 0.3 < lit < of * 0.9, 'of', of, 'pixels of a dashed line', lit, 'are drawn')
+
+
 # Clicks the first cell of each row of the grid: runs A and B of what is shown then, and how many runs are drawn.
 FIRST_CELLS = """(async () => {
     const { view, scene } = window.replayPage, pairs = [];
@@ -669,13 +757,13 @@ LIBRARY = "document.getElementById('library').textContent.length"
 
 
 def test_size(browser):
-    """A recording under four policies takes 115 KB beside dygraphs:
-    one of twice the requests then stays below 150 KB."""
+    """A recording under four policies takes 120 KB beside dygraphs:
+    one of twice the requests then stays below 160 KB."""
     run('report', os.path.join(samples, 'gpt-varlen-expand.trace.zst'), '--html', 'four.html')
     browser.open(os.path.join(folder, 'four.html'))
     expect_quiet(browser, 'the page of four policies')
     size = os.path.getsize(os.path.join(folder, 'four.html')) - browser.eval(LIBRARY)
-    expect(browser.eval('window.replayPage.scene.runs.size') == 4 and size < 115000, 'four policies take', size)
+    expect(browser.eval('window.replayPage.scene.runs.size') == 4 and size < 120000, 'four policies take', size)
 
 
 def expect_files(runs):
@@ -1080,7 +1168,8 @@ def main():
                      test_overview, test_svg, test_search, test_long, test_size, test_icicle, test_widths, test_paper,
                      test_markup, test_many, test_hurry,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
-                     test_cells, test_phone_answers, test_chart_keys, test_nothing_there,
+                     test_tips, test_maps_of_a_choice, test_lines_told_apart, test_cells,
+                     test_phone_answers, test_chart_keys, test_nothing_there,
                      test_steps, test_two_recordings, test_narrow_tables, test_points_open, test_no_motion,
                      test_keys_alone):
             test(browser)

@@ -6,8 +6,11 @@
 
 const MAP_LINE = 13, MAP_GAP = 3, MAP_LINES = 26, MAP_ZOOM_MOST = 4096;
 const maps = {
-  a: { canvas: 'map-a', says: 'map-a-says' }, b: { canvas: 'map-b', says: 'map-b-says' },
+  a: { canvas: 'map-a', says: 'map-a-says', top: 'top' }, b: { canvas: 'map-b', says: 'map-b-says', top: 'topB' },
 };
+
+/* The first byte that a map shows. */
+const topOf = which => view[maps[which].top];
 
 const bytesALine = () => Math.max(...runsAB().map(run => run.extent), 1) / MAP_LINES / view.zoom;
 
@@ -26,13 +29,13 @@ function hatch(context, back, ink) {
   return context.createPattern(tile, 'repeat');
 }
 
-/* Fills the bytes [from, to) of the packed memory, line by line. */
-function fillSpan(context, width, from, to, fill) {
-  const line = bytesALine(), first = Math.max(0, Math.floor((from - view.top) / line));
-  const last = Math.min(MAP_LINES - 1, Math.floor((to - view.top) / line));
+/* Fills the bytes [from, to) of the packed memory, line by line. A pen is { context, width, top }. */
+function fillSpan({ context, width, top }, from, to, fill) {
+  const line = bytesALine(), first = Math.max(0, Math.floor((from - top) / line));
+  const last = Math.min(MAP_LINES - 1, Math.floor((to - top) / line));
   context.fillStyle = fill;
   for (let i = first; i <= last; i++) {
-    const start = Math.max(from - view.top, i * line), end = Math.min(to - view.top, (i + 1) * line);
+    const start = Math.max(from - top, i * line), end = Math.min(to - top, (i + 1) * line);
     if (end > start)
       context.fillRect((start - i * line) / line * width, i * (MAP_LINE + MAP_GAP), (end - start) / line * width,
         MAP_LINE);
@@ -40,46 +43,44 @@ function fillSpan(context, width, from, to, fill) {
 }
 
 /* Draws a line at byte `at`, where two things meet. */
-function drawEdge(context, width, at, fill) {
-  const line = bytesALine(), i = Math.floor((at - view.top) / line);
+function drawEdge({ context, width, top }, at, fill) {
+  const line = bytesALine(), i = Math.floor((at - top) / line);
   if (i < 0 || i >= MAP_LINES)
     return;
   context.fillStyle = fill;
-  context.fillRect((at - view.top - i * line) / line * width, i * (MAP_LINE + MAP_GAP), 1, MAP_LINE);
+  context.fillRect((at - top - i * line) / line * width, i * (MAP_LINE + MAP_GAP), 1, MAP_LINE);
 }
 
 /* Whether requests are missing from the maps: then what looks free may be in use. */
 const isPartial = () => scene.trace.n_drawn < scene.trace.n_requests;
 
-function drawPiece(context, width, run, { piece, blocks, mapped }, fills) {
+function drawPiece(pen, run, { piece, blocks, mapped }, fills) {
   const trace = scene.trace, offset = piece.place - piece.addr;
   const free = isPartial() ? fills.unknown : blocks.length > 0 ? fills.hole : fills.cached;
   if (piece.kind !== MEMORY_RANGE)
-    fillSpan(context, width, piece.place, piece.place + piece.extent, free);
+    fillSpan(pen, piece.place, piece.place + piece.extent, free);
   for (const m of mapped)
-    fillSpan(context, width, m.addr + offset, m.addr + m.bytes + offset, free);
-  const isLarge = bytesALine() / width;        /* bytes a pixel */
+    fillSpan(pen, m.addr + offset, m.addr + m.bytes + offset, free);
+  const isLarge = bytesALine() / pen.width;        /* bytes a pixel */
   for (const i of blocks) {
     const at = run.addr[i] + offset, end = at + run.block[i];
-    fillSpan(context, width, at, end, trace.freed[i] <= view.at ? fills.pending : cssOf(colorOfRequest(i)));
+    fillSpan(pen, at, end, trace.freed[i] <= view.at ? fills.pending : cssOf(colorOfRequest(i)));
     if (run.block[i] > 4 * isLarge)
-      drawEdge(context, width, end - isLarge, fills.back);
+      drawEdge(pen, end - isLarge, fills.back);
   }
-  drawEdge(context, width, piece.place, fills.edge);
+  drawEdge(pen, piece.place, fills.edge);
 }
 
 /* The selected request once more, so that a small one is seen too. */
-function drawChosen(context, width, run) {
+function drawChosen(pen, run) {
   const i = view.request;
   if (i < 0 || !run.addr[i] || scene.trace.born[i] > view.at || scene.trace.ended[i] <= view.at)
     return;
-  const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && m.addr <= run.addr[i] &&
-    run.addr[i] < m.addr + m.bytes);
-  if (!piece)
+  const at = placeOfChosen(run), pixel = bytesALine() / pen.width;
+  if (at === undefined)
     return;
-  const at = piece.place + run.addr[i] - piece.addr, pixel = bytesALine() / width;
-  fillSpan(context, width, at - 2 * pixel, at + Math.max(run.block[i], pixel) + 2 * pixel, color('text'));
-  fillSpan(context, width, at, at + Math.max(run.block[i], pixel), color('chosen'));
+  fillSpan(pen, at - 2 * pixel, at + Math.max(run.block[i], pixel) + 2 * pixel, color('text'));
+  fillSpan(pen, at, at + Math.max(run.block[i], pixel), color('chosen'));
 }
 
 function mapFills(context) {
@@ -105,11 +106,11 @@ function drawMap(which) {
     byId(maps[which].says).textContent = 'This run ended ' + momentText(scene.trace, run.n_moments) + '.';
     return;
   }
-  const fills = mapFills(context);
-  fillSpan(context, width, 0, Math.max(...runsAB().map(r => r.extent)), color('panel'));
+  const fills = mapFills(context), pen = { context, width, top: topOf(which) };
+  fillSpan(pen, 0, Math.max(...runsAB().map(r => r.extent)), color('panel'));
   for (const one of memoryAt(run, scene.trace, view.at))
-    drawPiece(context, width, run, one, fills);
-  drawChosen(context, width, run);
+    drawPiece(pen, run, one, fills);
+  drawChosen(pen, run);
   byId(maps[which].says).textContent = mapText(run);
 }
 
@@ -118,8 +119,9 @@ function drawMaps() {
   drawMap('b');
   for (const key of byId('map-legend').querySelectorAll('i'))
     key.parentElement.hidden = isPartial() ? /hole|cached/.test(key.className) : key.className === 'map-unknown';
-  byId('map-scale').textContent = 'A line is ' + bytesText(bytesALine()) + '; ' + (view.zoom > 1 ? 'shown from byte ' +
-    bytesText(view.top) + ' on.' : 'all is shown.');
+  byId('map-scale').textContent = 'A line is ' + bytesText(bytesALine()) + '; ' + (view.zoom === 1 ? 'all is shown.'
+    : 'shown from byte ' + (view.top === view.topB ? bytesText(view.top) : bytesText(view.top) + ' (A) and ' +
+      bytesText(view.topB) + ' (B)') + ' on.');
 }
 
 /* The state of a run's memory in words. */
@@ -141,9 +143,10 @@ function mapText(run) {
 
 /* ---- pointing and moving ---- */
 
-function byteAtPointer(canvas, event) {
-  const box = canvas.getBoundingClientRect(), row = Math.floor((event.clientY - box.top) / (MAP_LINE + MAP_GAP));
-  return view.top + (row + (event.clientX - box.left) / box.width) * bytesALine();
+function byteAtPointer(which, event) {
+  const box = byId(maps[which].canvas).getBoundingClientRect();
+  const row = Math.floor((event.clientY - box.top) / (MAP_LINE + MAP_GAP));
+  return topOf(which) + (row + (event.clientX - box.left) / box.width) * bytesALine();
 }
 
 /* What lies at a byte of the packed memory: a request, or -1. */
@@ -196,25 +199,34 @@ function mapTip(run, byte) {
       momentText(scene.trace, scene.trace.freed[last] - 1)]), segmentText(run, piece)];
 }
 
+/* Moves both maps to `topFor(which)`, as far as there is something. */
+function showMaps(zoom, topFor) {
+  const most = Math.max(...runsAB().map(run => run.extent), 1), changes = { zoom };
+  for (const which of ['a', 'b'])
+    changes[maps[which].top] = Math.max(0, Math.min(most - most / zoom, topFor(which, most)));
+  show(changes);
+}
+
+const zoomBy = factor => Math.min(MAP_ZOOM_MOST, Math.max(1, view.zoom * factor));
+
+/* Zooms by a factor; nearer each map goes to where the selected request lies in it, else its middle stays. */
 function zoomMap(factor) {
-  const most = Math.max(...runsAB().map(run => run.extent), 1);
-  const zoom = Math.min(MAP_ZOOM_MOST, Math.max(1, view.zoom * factor));
-  const middle = view.top + most / view.zoom / 2, chosen = placeOfChosen() ?? middle;
-  const top = Math.max(0, Math.min(most - most / zoom, (factor > 1 ? chosen : middle) - most / zoom / 2));
-  show({ zoom, top });
+  const zoom = zoomBy(factor);
+  showMaps(zoom, (which, most) => {
+    const middle = topOf(which) + most / view.zoom / 2, chosen = placeOfChosen(scene.runs.get(view[which]));
+    return (factor > 1 ? chosen ?? middle : middle) - most / zoom / 2;
+  });
 }
 
-/* Zooms by a factor; a byte stays where it is. */
-function zoomMapAt(factor, byte) {
-  const most = Math.max(...runsAB().map(run => run.extent), 1);
-  const zoom = Math.min(MAP_ZOOM_MOST, Math.max(1, view.zoom * factor));
-  const top = byte - (byte - view.top) * view.zoom / zoom;
-  show({ zoom, top: Math.max(0, Math.min(most - most / zoom, top)) });
+/* Zooms by a factor; what is so many bytes from the first one shown stays where it is. */
+function zoomMapAt(factor, away) {
+  const zoom = zoomBy(factor);
+  showMaps(zoom, which => topOf(which) + away * (1 - view.zoom / zoom));
 }
 
-/* Where the selected request lies in the packed memory of run A; undefined: nowhere. */
-function placeOfChosen() {
-  const run = scene.runs.get(view.a), i = view.request;
+/* Where the selected request lies in the packed memory of a run; undefined: nowhere. */
+function placeOfChosen(run) {
+  const i = view.request;
   if (!run || i < 0 || !run.addr[i])
     return undefined;
   const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && m.addr <= run.addr[i] &&
@@ -223,8 +235,7 @@ function placeOfChosen() {
 }
 
 function moveMap(lines) {
-  const most = Math.max(...runsAB().map(run => run.extent), 1);
-  show({ top: Math.max(0, Math.min(most - most / view.zoom, view.top + lines * bytesALine())) });
+  showMaps(view.zoom, which => topOf(which) + lines * bytesALine());
 }
 
 /* Left and right go from block to block by address; up and down scroll; + and - zoom. */
@@ -245,21 +256,26 @@ function walkMap(which, event) {
 
 function listenToMaps() {
   for (const which of ['a', 'b']) {
-    const canvas = byId(maps[which].canvas), here = event =>
-      blockAtByte(scene.runs.get(view[which]), byteAtPointer(canvas, event));
-    canvas.addEventListener('pointermove', event => pointAt(here(event), event, mapTip(scene.runs.get(view[which]),
-      byteAtPointer(canvas, event))));
+    const canvas = byId(maps[which].canvas), runHere = () => scene.runs.get(view[which]), here = event =>
+      blockAtByte(runHere(), byteAtPointer(which, event));
+    const awayFromTop = event => byteAtPointer(which, event) - topOf(which);
+    canvas.addEventListener('pointermove', event => pointAt(here(event), event, mapTip(runHere(),
+      byteAtPointer(which, event))));
     canvas.addEventListener('pointerleave', () => pointAt(-1));
-    canvas.addEventListener('click', event => chooseRequest(here(event)));
+    canvas.addEventListener('click', event => {
+      const i = here(event);         /* beside what is chosen one looks at holes: the choice stays */
+      if (i >= 0 || mapTip(runHere(), byteAtPointer(which, event)).length === 0)
+        chooseRequest(i);
+    });
     canvas.addEventListener('keydown', event => walkMap(which, event));
     listenToFingers(canvas, { pinch: (factor, { x, y }) =>
-      zoomMapAt(1 / factor, byteAtPointer(canvas, { clientX: x, clientY: y })) });
+      zoomMapAt(1 / factor, awayFromTop({ clientX: x, clientY: y })) });
     canvas.addEventListener('wheel', event => {
       if (!event.ctrlKey && view.zoom === 1)
         return;
       event.preventDefault();
       if (event.ctrlKey)
-        zoomMapAt(event.deltaY < 0 ? 1.25 : 0.8, byteAtPointer(canvas, event));
+        zoomMapAt(event.deltaY < 0 ? 1.25 : 0.8, awayFromTop(event));
       else
         moveMap(Math.sign(event.deltaY) * 3);
     }, { passive: false });

@@ -185,7 +185,18 @@ async function drawSides() {
   sidesGraph?.destroy();
   sidesGraph = stepChart(byId('sides-chart'), rows, lines, unit, { valueRange: [0, most * 1.06 / unit.bytes],
     ...(isBySteps ? { xlabel: 'whole steps done', along: { axisLabelFormatter: v => v < 0 ? '' : String(v) } } : {}) });
+  byId('sides-chart').onpointermove = event => showTip(event, sidesTip(sidesGraph.toDataXCoord(event.clientX -
+    byId('sides-chart').getBoundingClientRect().left), lines, unit, isBySteps));
+  byId('sides-chart').onpointerleave = hideTip;
   byId('sides-title').textContent = 'Live and reserved memory over ' + (isBySteps ? 'whole steps' : 'events');
+}
+
+/* What the pointer is at on that chart: the place, and what each line has there. */
+function sidesTip(place, lines, unit, isBySteps) {
+  const rows = bands.get(byId('sides-chart')), row = rows[Math.max(0, upperBound(rows, place, one => one[0]) - 1)];
+  const at = Math.max(0, place);
+  return [isBySteps ? 'after ' + at.toFixed(1) + ' whole steps' : 'after ' + grouped(at) + ' events',
+    ...lines.flatMap(({ name }, k) => row[k + 1] ? [name + ' ' + exactText(row[k + 1][1] * unit.bytes)] : [])];
 }
 
 function drawTraceDifference() {

@@ -7,7 +7,7 @@
 
 /* Of the runs of a case, by their order: colours differ in lightness, dashes differ too. */
 const RUN_DASHES = [[], [9, 3], [3, 3], [12, 3, 2, 3], [6, 2], [2, 2]];
-const LIVE_DASH = [1, 2];
+const LIVE_DASH = [1, 2], RECOMMENDED_DASH = [6, 3];
 const PIXELS_AT_REST = 2, PIXELS_MOVING = 4;     /* that a row of the chart stands for */
 const REST_MS = 150;                 /* the window rests if it has not moved for so long */
 const chart = { graph: null, width: 0, timer: 0 };
@@ -136,26 +136,50 @@ const wordsOnTop = {
   }),
 };
 
-/* Names of levels that lie close together stand next to each other, as far as there is room.
- * Returns where they stand. */
+/* Whether a box of pixels is free of what is drawn: the lines' rows, and the boxes that stand already. */
+function isFreeBox(graph, box, taken) {
+  const rows = bands.get(byId('timeline')), from = graph.toDataXCoord(box.left), to = graph.toDataXCoord(box.right);
+  const high = graph.toDataYCoord(box.top), low = graph.toDataYCoord(box.bottom), first = pair => pair?.[1] ?? -1;
+  const begin = Math.max(0, upperBound(rows, from, row => row[0]) - 1), end = upperBound(rows, to, row => row[0]);
+  for (let i = begin; i < end; i++)
+    for (let k = 1; k < rows[i].length; k++) {
+      const next = i + 1 < end ? first(rows[i + 1][k]) : first(rows[i][k]), here = first(rows[i][k]);
+      if (rows[i][k] && Math.min(rows[i][k][0], here, next < 0 ? here : next) <= high && Math.max(here, next) >= low)
+        return false;
+    }
+  return taken.every(there => box.left > there.right || box.right < there.left || box.top > there.bottom ||
+    box.bottom < there.top);
+}
+
+/* Writes a text at the first of some places, [left, base], where it covers nothing; at the first of all if there is no
+ * such place and it `must` be said. */
+function writeFree(context, graph, text, places, taken, must) {
+  const { x: least, w } = graph.getArea(), width = context.measureText(text).width;
+  const boxes = places.map(([x, y]) => ({ x, y, left: x - 3, right: x + width + 3, top: y - 12, bottom: y + 3 }))
+    .filter(box => box.left >= least && box.right <= least + w && box.top >= 0);
+  const box = boxes.find(one => isFreeBox(graph, one, taken)) ?? (must ? boxes[0] : undefined);
+  if (!box)
+    return;
+  writeOver(context, text, box.x, box.y);
+  taken.push(box);
+}
+
+/* Names of levels stand above or below their lines, where no curve is. Returns where they stand. */
 function nameLevels(context, area, graph) {
-  const said = [];
-  for (const { bytes, text } of levelsHere()) {
-    const y = yOfLevel(graph, bytes), width = context.measureText(text).width;
-    const x = Math.max(area.x + 6, ...said.filter(there => Math.abs(there.y - y) < 15).map(there => there.right + 14));
-    if (said.length > 0 && x + width > area.x + area.w)
-      continue;
-    writeOver(context, text, x, y - 4);
-    said.push({ y, right: x + width });
-  }
+  const said = levelsHere().map(({ bytes }) => ({ left: area.x, right: area.x + area.w, top: yOfLevel(graph, bytes),
+    bottom: yOfLevel(graph, bytes) }));
+  levelsHere().forEach(({ bytes, text }, i) => {
+    const y = yOfLevel(graph, bytes), room = area.w - context.measureText(text).width - 12;
+    const across = [0, 1, 2, 3, 4, 5, 6].map(k => area.x + 6 + room * k / 6);
+    writeFree(context, graph, text, [y - 4, y + 13].flatMap(base => across.map(x => [x, base])), said, i === 0);
+  });
   return said;
 }
 
-/* A cross at the top of the run's line, and once the size of the request, below the names that stand there already. */
+/* A cross at the top of the run's line, and once the size of the request, where it covers nothing. */
 function drawRefusals(context, area, graph, names) {
   const said = [];
   context.lineWidth = 2;
-  context.textAlign = 'end';
   for (const run of shownRuns())
     for (const [moment, bytes] of run.refusals.slice(0, 20)) {
       const x = graph.toDomXCoord(moment), most = extremesOfLine({ steps: run.reserved, course: run.course,
@@ -167,11 +191,10 @@ function drawRefusals(context, area, graph, names) {
       if (said.some(there => Math.abs(there.x - x) <= 150 && Math.abs(there.y - y) <= 16))
         continue;
       said.push({ x, y });
-      const right = Math.max(area.x + 130, x - 10);
-      let line = y + 18;
-      while (names.some(name => Math.abs(name.y - line) < 15 && name.right > right - 130))
-        line += 15;
-      writeOver(context, 'refused: ' + bytesText(bytes), right, line);
+      const text = 'refused: ' + bytesText(bytes), left = x - 12 - context.measureText(text).width;
+      const bases = [0, 1, 2, 3, 4, 5, 6].map(k => y + 18 + 15 * k);
+      writeFree(context, graph, text, [...bases.map(base => [left, base]), [left, y - 8], ...bases.map(base =>
+        [x + 12, base]), ...bases.map(base => [left - 60, base])], names, true);
     }
 }
 
@@ -183,7 +206,12 @@ function dashKey(stroke, dash, width) {
   return svg('svg', { width: 36, height: 14, 'aria-hidden': true }, line);
 }
 
-/* As it ran and what is recommended have the colours of the picture. */
+/* As it ran and what is recommended have the dashes and colours of the picture. */
+function runDash(i) {
+  const { row } = runsHere()[i];
+  return !roleOf(row) ? RUN_DASHES[i % RUN_DASHES.length] : isAsItRan(row) ? [] : RECOMMENDED_DASH;
+}
+
 function runColor(i) {
   const { row } = runsHere()[i];
   return color(!roleOf(row) ? 'run-' + i % RUN_DASHES.length : isAsItRan(row) ? 'as-it-ran' : 'recommended');
@@ -193,7 +221,7 @@ function drawRunKeys() {
   const keys = runsHere().map((run, i) => {
     const box = element('input', { type: 'checkbox', checked: isShown(i) });
     box.addEventListener('change', () => show({ hidden: view.hidden ^ (1 << i) }));
-    return element('label', { className: 'line-key' }, box, dashKey(runColor(i), RUN_DASHES[i % RUN_DASHES.length], 3),
+    return element('label', { className: 'line-key' }, box, dashKey(runColor(i), runDash(i), 3),
       breakable(settingOf(data.rows[run.row])), element('strong', { textContent: roleOf(run.row) }));
   });
   byId('run-keys').replaceChildren(...keys, element('span', { className: 'line-key' },
@@ -204,7 +232,7 @@ function drawRunKeys() {
 function lineStyle(line) {
   const i = runsHere().findIndex(run => 'r' + run.row === line.name);
   return i < 0 ? { name: line.name, color: color('live'), dash: LIVE_DASH, width: 2 }
-    : { name: line.name, color: runColor(i), dash: RUN_DASHES[i % RUN_DASHES.length], width: 2.5 };
+    : { name: line.name, color: runColor(i), dash: runDash(i), width: 2.5 };
 }
 
 const BAND_ALPHA = 0.25;
@@ -236,6 +264,26 @@ function drawBands(context, area, graph, host, lines) {
   context.restore();
 }
 
+/* Draws a line as one path, so that its dashes go on from step to step: dygraphs begins them anew with each. */
+function plotSteps({ points, drawingContext: context, dygraph, setName, color: stroke, strokeWidth }) {
+  let before = null;
+  context.save();
+  context.strokeStyle = stroke;
+  context.lineWidth = strokeWidth;
+  context.setLineDash(dygraph.getOption('strokePattern', setName) ?? []);
+  context.beginPath();
+  for (const { canvasx: x, canvasy: y, yval } of points) {
+    const isThere = yval !== null && Number.isFinite(y);
+    if (isThere && before !== null)
+      context.lineTo(x, before);
+    if (isThere)
+      context[before === null ? 'moveTo' : 'lineTo'](x, y);
+    before = isThere ? y : null;
+  }
+  context.stroke();
+  context.restore();
+}
+
 /* A chart of steps over events. Rows are [moment, [least, most] of each line]; lines are { name, color, dash, width }.
  * `options` are dygraphs' own, beside the usual ones, `along` those of the axis of events; `under` draws under the
  * lines. */
@@ -243,7 +291,7 @@ function stepChart(host, rows, lines, unit, { under, along, ...options }) {
   const series = Object.fromEntries(lines.map(line => [line.name, { color: line.color, strokeWidth: line.width,
     strokePattern: line.dash.length > 0 ? line.dash : null }]));
   return new Dygraph(host, linesOfRows(host, rows), {
-    labels: ['at', ...lines.map(line => line.name)], series, stepPlot: true,
+    labels: ['at', ...lines.map(line => line.name)], series, stepPlot: true, plotter: plotSteps,
     legend: 'never', animatedZooms: false, ylabel: unit.name, xlabel: 'events done', highlightCircleSize: 0,
     rightGap: 12, axisLabelColor: color('text'), axisLineColor: color('line'), gridLineColor: color('line'),
     axisLabelFontSize: 12, xLabelHeight: 22, axes: {
@@ -346,7 +394,11 @@ function moveChart() {
 }
 
 function listenToChart() {
-  listenToFingers(byId('timeline'), { pinch: pinchTime, slide: pixels => panTime(-pixels / plotArea().w) });
+  const host = byId('timeline');
+  host.addEventListener('pointermove', event => event.buttons > 0 ? hideTip()
+    : showTip(event, timeTip(momentOfX(event.clientX - host.getBoundingClientRect().left))));
+  host.addEventListener('pointerleave', hideTip);
+  listenToFingers(host, { pinch: pinchTime, slide: pixels => panTime(-pixels / plotArea().w) });
 }
 
 /* Two fingers zoom along the time: what is between them stays there. */
@@ -399,6 +451,17 @@ function cursorText() {
   return text[0].toUpperCase() + text.slice(1) + ' (' + timeText(timeAt(view.at)) + '): ' +
     (held.least === held.most ? '' : 'up to ') + chartText(held.most) +
     ' live; reserved: ' + parts.join(', ') + '.';
+}
+
+/* What the pointer is at: the moment, what is live, what each run that is shown reserves. */
+function timeTip(moment) {
+  const lines = linesHere(), text = line => {
+    const { least, most } = extremesOfLine(line, moment, moment + 1);
+    return (least === most ? '' : 'up to ') + exactText(most);
+  };
+  return [momentText(scene.trace, moment) + ': ' + text(lines.at(-1)) + ' live',
+    ...shownRuns().map((run, i) => (moment > run.n_moments ? 'ended: ' : text(lines[i]) + ' reserved: ') +
+      roleText(run.row))];
 }
 
 /* Keeps the cursor in the window by moving the window. */

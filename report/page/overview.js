@@ -48,12 +48,14 @@ function listenToOverview() {
   });
   canvas.addEventListener('pointermove', event => {
     if (!grip)
-      return;
+      return showTip(event, timeTip(clampMoment(momentAt(event))));
+    hideTip();
     const moment = momentAt(event), last = scene.trace.n_events, span = grip.to - grip.from;
     const least = Math.min(moment, grip.moment), most = Math.max(moment, grip.moment);
     const from = span > 0 ? Math.min(last - span, Math.max(0, grip.from + moment - grip.moment)) : least;
     show({ from, to: span > 0 ? from + span : Math.min(last, Math.max(most, least + OVERVIEW_LEAST)) });
   });
+  canvas.addEventListener('pointerleave', hideTip);
   for (const end of ['pointerup', 'pointercancel'])
     canvas.addEventListener(end, () => { grip = null; });
 }

@@ -169,7 +169,7 @@ function firstLook() {
   const pair = firstPair([...scene.runs.keys()]), run = scene.runs.get(pair.a);
   const at = run?.refusals[0]?.[0] ?? scene.peak;
   return { ...pair, from: 0, to: scene.trace.n_events, at, request: -1, group: -1,
-    zoom: 1, top: 0, hidden: firstHidden(pair), hold: run?.refusals.length ? 'refusal' : 'peak', since: 0,
+    zoom: 1, top: 0, topB: 0, hidden: firstHidden(pair), hold: run?.refusals.length ? 'refusal' : 'peak', since: 0,
     color: scene.trace.stacks.nodes.length > 0 ? 'line' : 'size' };
 }
 
@@ -192,7 +192,10 @@ function possible(changes) {
   if (kept.zoom !== undefined)
     kept.zoom = Math.min(MAP_ZOOM_MOST, Math.max(1, kept.zoom));
   if (kept.top !== undefined)
-    kept.top = Math.min(Math.max(...runsHere().map(run => run.extent)), Math.max(0, kept.top));
+    kept.topB ??= kept.top;
+  for (const key of ['top', 'topB'])
+    if (kept[key] !== undefined)
+      kept[key] = Math.min(Math.max(...runsHere().map(run => run.extent)), Math.max(0, kept[key]));
   if (!(kept.to > kept.from)) {
     delete kept.from;
     delete kept.to;
@@ -267,7 +270,7 @@ function listenToState() {
   onView(['case', 'color', 'find', 'group', 'request', 'from', 'to', 'hidden', 'axis'], drawn(drawRequests));
   onView(['case', 'at', 'from', 'to', 'hidden', 'axis'], drawn(drawCursor));
   onView(['case', 'from', 'to', 'hidden', 'axis'], drawn(drawOverview));
-  onView(['case', 'at', 'a', 'b', 'request', 'group', 'color', 'find', 'zoom', 'top'], drawn(drawMaps));
+  onView(['case', 'at', 'a', 'b', 'request', 'group', 'color', 'find', 'zoom', 'top', 'topB'], drawn(drawMaps));
   onView(['case', 'request', 'group', 'a', 'b'], drawn(drawSelection));
   onView(['case', 'a', 'hold', 'since', 'at', 'color', 'find', 'inside', 'order'], drawn(holdersSoon));
   onView(['case', 'a'], drawn(drawRefusal));

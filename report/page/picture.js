@@ -395,20 +395,39 @@ function wrapText(context, text, width) {
   return lines;
 }
 
-/* The picture's keys in one row, as far as it goes. */
+/* A key's sample: a colour, or a line with its dashes. Returns its width. */
+function paintSample(context, key, x, y) {
+  const box = key.querySelector('i'), line = key.querySelector('line');
+  if (box) {
+    context.fillStyle = getComputedStyle(box).backgroundColor;
+    context.fillRect(x, y - 11, 12, 12);
+    return 12;
+  }
+  context.strokeStyle = line.getAttribute('stroke');
+  context.lineWidth = Number(line.getAttribute('stroke-width'));
+  strokeLine(context, x, y - 5, x + 34, y - 5, line.getAttribute('stroke-dasharray').split(' ').filter(Boolean));
+  context.setLineDash([]);
+  return 34;
+}
+
+const KEYS_APART = 24, KEY_ROW = 22; /* pixels */
+
+/* All of the picture's keys, in as many rows as they take; returns where the last one stands. */
 function paintKeys(context, y, width) {
   let x = 40;
-  context.font = '16px system-ui, sans-serif';
+  context.font = '15px system-ui, sans-serif';
   for (const key of document.querySelectorAll('#picture-keys .key')) {
-    const text = key.textContent.trim(), long = 22 + context.measureText(text).width, sample = key.querySelector('i');
-    if (!sample || x + long > width)
-      continue;
-    context.fillStyle = getComputedStyle(sample).backgroundColor;
-    context.fillRect(x, y - 11, 12, 12);
+    const text = key.textContent.trim().replace(/\s+/g, ' '), long = context.measureText(text).width;
+    if (x > 40 && x + 40 + long > width) {
+      x = 40;
+      y += KEY_ROW;
+    }
+    x += paintSample(context, key, x, y) + 6;
     context.fillStyle = color('text');
-    context.fillText(text, x + 18, y);
-    x += long + 18;
+    context.fillText(text, x, y);
+    x += long + KEYS_APART;
   }
+  return y;
 }
 
 /* As large as a preview of a link. */
@@ -430,7 +449,7 @@ function paintCard(context) {
   };
   write('#answer .verdict', '600 30px', 38);
   write('#answer .act, #answer .paste code', '20px', 30);
-  paintKeys(context, y, 1160);
+  y = paintKeys(context, y, 1160);
   paintPicture(context, 90, y + 24, 1070, 536 - y);
   context.textAlign = 'start';
   context.fillStyle = color('quiet');

@@ -133,7 +133,7 @@ function drawRequestsAxis() {
   host.style.width = plotArea().x - 6 + 'px';
   host.replaceChildren(...ticksTo(most, 4).filter(tick => tick < most * 0.95).map(tick => {
     const label = element('span', { textContent: tick });
-    label.style.top = Math.min(canvas.clientHeight - 8, canvas.clientHeight * (1 - tick / most)) + 'px';
+    label.style.top = canvas.clientHeight * (1 - tick / most) + 'px';
     return label;
   }));
 }

@@ -29,7 +29,7 @@ class Columns {
   text() {
     const n = this.number();
     this.at += n;
-    return new TextDecoder().decode(this.bytes.subarray(this.at - n, this.at));
+    return shownText(new TextDecoder().decode(this.bytes.subarray(this.at - n, this.at)));
   }
 
   /* A column of n numbers, and those of n differences and of n numbers added up. A loop, because a page has millions:

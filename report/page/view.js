@@ -19,7 +19,7 @@ const view = {
   inside: '',                        /* the box of the icicle that is entered: names from the outermost in, by lines */
   order: 'outer',                    /* what is on top of the icicle: the outermost line of a stack, or the inner one */
   since: 0,                          /* growth is counted from this moment */
-  zoom: 1, top: 0,                   /* of the maps: magnification, first byte shown */
+  zoom: 1, top: 0, topB: 0,          /* of the maps: magnification, first byte shown in A and in B */
   hidden: 0,                         /* runs that the chart leaves out, a bit each */
   axis: 'event',                     /* what the chart's ticks say: event, time or step */
 };

@@ -7,7 +7,12 @@
 'use strict';
 
 const KIB = 1024, MIB = KIB * 1024, GIB = MIB * 1024;
-const data = JSON.parse(document.getElementById('data').textContent);
+
+/* Foreign text as base/shown.h cleans it: `?` stands for what ends lines or sets the direction of what is around it. */
+const UNSHOWN = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/gu;
+const shownText = text => text.replace(UNSHOWN, '?');
+const data = JSON.parse(document.getElementById('data').textContent, (name, value) =>
+  typeof value === 'string' ? shownText(value) : value);
 /* How a row begins; what follows are data.columns. */
 const ROW = { at: 0, setting: 1, outcome: 2, capacity: 3, first: 4 };
 /* By row: its place in the order, best first. */
