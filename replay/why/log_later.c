@@ -53,6 +53,7 @@ static bool is_of_memory(const char *line)
     static const char *const parts[] = { "memory", "Memory", "CUDA", "ChildFailed", "CalledProcess", "ProcessRaised",
                                          "ProcessExited", "Engine", "WorkerProc", "SystemExit", "'NoneType' object",
                                          "NRT_RESOURCE", "Runtime.ExitError", "BLAS support",
+                                         "compiling objects", "NIXL_ERR_BACKEND",
                                          NULL };
     return holds_any(line, parts);
 }
