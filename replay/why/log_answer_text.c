@@ -300,7 +300,6 @@ void log_answer_print(FILE *out, const struct log_answer *a)
     print_other(out, a);
     print_consequence(out, a);
     print_killed(out, a);
-    card_tools_print_advice(out, a->facts.platform, a->facts.within_advice);
 }
 
 /* ---- JSON ---- */

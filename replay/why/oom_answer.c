@@ -613,6 +613,8 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
     if (facts != NULL && facts->shared != NULL)
         oom_answer_print_shared(out, facts->shared, a.platform);
     print_why_so(out, t, &a, facts, line);
+    if (facts != NULL)
+        card_tools_print_advice(out, a.platform, facts->within_advice);
     if (a.setting != NULL && is_limited) {
         text_print_screen(out, "- If it must stay, less of what is allowed may lie idle with:");
         print_setting(out, t, &a, facts);

@@ -724,4 +724,9 @@ mkdir both && cp run.zst run.driver.zst both
 expect_status 0 why both
 grep -q 'run\.driver' out && fail "one run is listed as two recordings: $(cat out)"
 
+# ---- what a server's own options can do stands before all that only tells more ----
+expect_status 0 why "$3/tests/texts/771-sglang-phases.txt"
+sed -n 4p out | grep -q 'In SGLang: lower --mem-fraction-static, --cuda-graph-max-bs-decode' ||
+    fail "the server's own options do not come first: $(cat out)"
+
 [ "$failures" = 0 ]
