@@ -5,10 +5,12 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "replay/plan/free_stretches.h"
+#include "replay/plan/plan_pairs.h"
 #include "replay/plan/placed_requests.h"
 #include "replay/plan/plan_search.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@ enum {
     REST_PART    = 256,              /* the others are at most this part of the live peak, if there are few enough */
     PROOF_FIRST  = 6,                /* requests of the first search for a proof; then twice as many, and so on */
     PROOF_MAX    = 256,
+    SHRINK_WORK  = 1 << 21,
     PLACING_WORK = 128,              /* to place a request where few others are */
     STEPS_A_WORK = 4,                /* a look at so many steps is a unit of work */
 };
@@ -92,7 +95,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
 
 /* A request with what orders it, for qsort. */
 struct ranked {
-    uint64_t key;                    /* the largest first */
+    double   key;                    /* the largest first */
     uint64_t tie;                    /* the largest first */
     uint32_t life;
 };
@@ -100,22 +103,25 @@ struct ranked {
 static int compare_ranked(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
-    const int by_key = compare_numbers(y->key, x->key), by_tie = compare_numbers(y->tie, x->tie);
+    const int by_key = (y->key > x->key) - (y->key < x->key), by_tie = compare_numbers(y->tie, x->tie);
     return by_key != 0 ? by_key : by_tie != 0 ? by_tie : compare_numbers(x->life, y->life);
 }
 
-enum greedy { BY_SIZE, BY_AREA, BY_DURATION, N_GREEDY };
+enum greedy { BY_SIZE, BY_AREA, BY_DURATION, N_GREEDY, BY_PEAK };
 
-static uint64_t greedy_key(const struct lifetime *life, enum greedy by, size_t n_steps)
+/* BY_PEAK: what is live at the live peak by size, then the others by area. */
+static double greedy_key(const struct planner *p, const struct lifetime *life, enum greedy by)
 {
-    const uint64_t steps = (life->end == UINT32_MAX ? n_steps : life->end) - life->begin;
+    const uint64_t steps = (life->end == UINT32_MAX ? p->lives->n_steps : life->end) - life->begin;
     switch (by) {
+    case BY_PEAK:
+        return lifetime_is_at(life, p->best->live_step) ? INFINITY : (double)life->time_ns * (double)life->bytes;
     case BY_AREA:
-        return steps * (life->bytes >> 6);
+        return (double)(steps * (life->bytes >> 6));
     case BY_DURATION:
-        return steps;
+        return (double)steps;
     default:
-        return life->bytes;
+        return (double)life->bytes;
     }
 }
 
@@ -127,7 +133,7 @@ static enum err put_in_order(struct planner *p, enum greedy by)
     if (ranked == NULL)
         return ERR_HOST_NOMEM;
     for (size_t i = 0; i < l->n; i++)
-        ranked[i] = (struct ranked){ .key = greedy_key(&l->at[i], by, l->n_steps), .tie = l->at[i].bytes,
+        ranked[i] = (struct ranked){ .key = greedy_key(p, &l->at[i], by), .tie = l->at[i].bytes,
                                      .life = (uint32_t)i };
     qsort(ranked, l->n, sizeof *ranked, compare_ranked);
     for (size_t i = 0; i < l->n; i++)
@@ -153,7 +159,7 @@ static uint64_t place_in_order(struct planner *p, const uint32_t *order, size_t 
         if (p->work_left == 0)
             return UINT64_MAX;
         p->offsets[order[i]] = place(p, life);
-        spend(p, PLACING_WORK + 8 * p->placed.n);        /* it looks at many requests for each group */
+        spend(p, PLACING_WORK + p->placed.n);        /* it looks at many requests for each group */
     }
     return p->placed.height;
 }
@@ -293,12 +299,14 @@ static bool is_impossible(struct planner *p, const uint32_t *which, uint32_t n, 
     return *error == ERR_OK && verdict == PLAN_IMPOSSIBLE;
 }
 
-/* Leaves out of the proof what is not needed for it, as far as the work allows. Fewer requests seldom take longer. */
+/* Leaves out of the proof what is not needed for it, as far as the work allows, of which it takes as much as the
+ * proof took, or a little. Fewer requests seldom take longer. */
 static enum err shrink_proof(struct planner *p, uint32_t *which, uint32_t *n, uint64_t height)
 {
-    const uint64_t work = 2 * p->proof_work;
+    const uint64_t work = 2 * p->proof_work, all = p->proof_work + SHRINK_WORK;
+    const uint64_t until = p->work_left > all ? p->work_left - all : 0;
     enum err e = ERR_OK;
-    for (uint32_t i = *n; i-- > 0 && e == ERR_OK && p->work_left > 0;) {
+    for (uint32_t i = *n; i-- > 0 && e == ERR_OK && p->work_left > until;) {
         const uint32_t without = which[i];
         memmove(which + i, which + i + 1, (*n - i - 1) * sizeof *which);
         if (is_impossible(p, which, *n - 1, height, work, &e)) {
@@ -382,13 +390,12 @@ static bool is_found(struct planner *p, struct plan_search *s, const uint32_t *o
     return verdict == PLAN_FOUND && p->best->plan_bytes <= height;
 }
 
-/* Tries heights by bisection between the target and the best plan, each with `work`, until `reserve` is left. A search
- * that gives up counts as one that finds nothing, for this time. */
-static enum err bisect(struct planner *p, struct plan_search *s, const uint32_t *order, uint32_t n, uint64_t work,
-                       uint64_t reserve)
+/* Tries heights by bisection between `low`, where nothing was found, and the best plan, each with `work`, until
+ * `reserve` is left. A search that gives up counts as one that finds nothing, for this time. */
+static enum err bisect(struct planner *p, struct plan_search *s, const uint32_t *order, uint32_t n, uint64_t low,
+                       uint64_t work, uint64_t reserve)
 {
     const uint64_t align = p->limits->align_bytes;
-    uint64_t low = target_bytes(p);
     enum err e = ERR_OK;
     while (e == ERR_OK && !is_done(p) && p->work_left > reserve) {
         uint64_t height = low + (p->best->plan_bytes - low) / 2 / align * align;
@@ -405,12 +412,12 @@ static enum err bisect(struct planner *p, struct plan_search *s, const uint32_t 
  * height gets a quarter, until an eighth is left. */
 static enum err search_largest(struct planner *p, const uint32_t *order, uint32_t n)
 {
-    const uint64_t all = p->work_left, known = p->best->lower_bytes;
+    const uint64_t all = p->work_left, known = p->best->lower_bytes, first = target_bytes(p);
     struct plan_search *s = NULL;
     make_items(p, order, n);
     enum err e = plan_search_open(p->items, n, p->limits->interrupted, &s);
-    if (e == ERR_OK && !is_done(p) && !is_found(p, s, order, n, target_bytes(p), all / 2, &e) && e == ERR_OK)
-        e = bisect(p, s, order, n, all / 4, all / 8);
+    if (e == ERR_OK && !is_done(p) && !is_found(p, s, order, n, first, all / 2, &e) && e == ERR_OK)
+        e = bisect(p, s, order, n, first, all / 4, all / 8);
     plan_search_close(s);
     return e == ERR_OK && p->best->lower_bytes > known
                ? keep_proof(p, order, n, p->best->lower_bytes - p->limits->align_bytes) : e;
@@ -469,6 +476,28 @@ static void improve_order(struct planner *p, uint32_t *order, size_t n, uint64_t
     }
 }
 
+/* The one on top each time comes first of all the next time, whether the plan becomes higher or not. Of large programs,
+ * which mostly are their live peak and small requests around it, this finds plans that a search cannot. */
+static enum err improve_from_peak(struct planner *p, uint64_t work)
+{
+    const size_t n = p->lives->n;
+    const uint64_t until = p->work_left - work;
+    enum err e = put_in_order(p, BY_PEAK);
+    while (e == ERR_OK && p->work_left > until && !is_done(p)) {
+        const uint64_t best = p->best->plan_bytes;
+        placed_requests_clear(&p->placed);
+        p->best->plan_bytes = UINT64_MAX;            /* every plan is made to its end */
+        const uint64_t height = place_in_order(p, p->order, 0, n);
+        p->best->plan_bytes = best;
+        const size_t top = find_top(p, p->order, n, height);
+        keep(p, height);
+        if (top == 0)
+            break;
+        move_forward(p->order, top, 0);
+    }
+    return e == ERR_OK ? put_in_order(p, BY_SIZE) : e;
+}
+
 /* ---- the whole ---- */
 
 static enum err planner_open(struct planner *p)
@@ -501,8 +530,8 @@ static enum err improve(struct planner *p)
     const size_t all = p->lives->n;
     const uint32_t n = count_searched(p, p->order);
     uint32_t *order = malloc((all + 1) * sizeof *order);
-    enum err e = order == NULL ? ERR_HOST_NOMEM : ERR_OK;
-    if (e == ERR_OK && !p->lives->has_pauses)            /* a proof without pauses is none */
+    enum err e = order == NULL ? ERR_HOST_NOMEM : all > SEARCHED_MAX ? improve_from_peak(p, p->work_left / 2) : ERR_OK;
+    if (e == ERR_OK && !is_done(p) && !p->lives->has_pauses && all > PAIR_ITEMS)    /* a proof without pauses is none */
         e = raise_lower_bound(p, p->order, n < PROOF_MAX ? n : PROOF_MAX);
     if (e == ERR_OK && !is_done(p) && n < all && all <= SEARCHED_MAX)
         e = search_largest(p, p->order, (uint32_t)all);

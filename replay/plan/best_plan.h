@@ -7,7 +7,7 @@
  *
  * First all requests are placed as they begin, then greedily in other orders. If that leaves a gap to the live peak,
  * the requests that matter are searched (plan_search.h): the largest, such that all others together are a small part
- * of the whole. The others are then placed greedily. Last, orders are improved step by step.
+ * of the whole. The others are then placed greedily. Before that and after it, orders are improved step by step.
  */
 #ifndef REPLAY_REPLAY_PLAN_BEST_PLAN_H
 #define REPLAY_REPLAY_PLAN_BEST_PLAN_H

@@ -13,6 +13,8 @@
  */
 #include "replay/plan/plan_search.h"
 
+#include "replay/plan/plan_pairs.h"
+
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/random.h"
@@ -28,6 +30,7 @@
 enum {
     FAILED_STATES = 1 << 17,         /* that are remembered; a new one takes the place of an old one */
     FAILED_LEAST  = 4,               /* a state of fewer items is searched as fast as looked up */
+    PAIR_SHARE    = 4,               /* the search by pairs gets so many times what one order gets */
 };
 
 /* A hash of a state. */
@@ -79,6 +82,7 @@ struct plan_search {
     struct resting *resting;         /* the items without place of one section, while it is checked */
     bool      is_full;               /* the present node leaves a section that cannot hold its items */
     struct state_key *failed;        /* FAILED_STATES */
+    struct pair_search *pairs;       /* NULL: too many items for it */
     enum err  error;
 };
 
@@ -154,6 +158,7 @@ void plan_search_close(struct plan_search *s)
     free(s->undos);
     free(s->resting);
     free(s->failed);
+    pair_search_close(s->pairs);
     free(s);
 }
 
@@ -181,7 +186,8 @@ enum err plan_search_open(const struct plan_item *items, uint32_t n, const volat
     s->failed = calloc(FAILED_STATES, sizeof *s->failed);
     if (s->at == NULL || s->low == NULL || s->weight == NULL || s->floor == NULL || s->rest == NULL ||
         s->cuts == NULL || s->stamps == NULL || s->touched == NULL || s->overlap_at == NULL || s->member_at == NULL ||
-        s->stack == NULL || s->resting == NULL || s->failed == NULL || !list_overlaps(s) || !list_members(s)) {
+        s->stack == NULL || s->resting == NULL || s->failed == NULL || !list_overlaps(s) || !list_members(s) ||
+        pair_search_open(items, n, interrupted, &s->pairs) != ERR_OK) {
         plan_search_close(s);
         return ERR_HOST_NOMEM;
     }
@@ -543,15 +549,14 @@ static void search_reset(struct plan_search *s)
     }
 }
 
-/* One search with at most `work`. */
-static enum plan_verdict search_in_order(struct plan_search *s, const char *order, uint64_t work)
+/* One search with at most the work that is granted. */
+static enum plan_verdict search_in_order(struct plan_search *s, const char *order)
 {
     struct part all = { .first = 0, .last = s->n_sections, .items = s->stack, .n = s->n };
     enum plan_verdict v = PLAN_FOUND;
     uint32_t first = 0;
     search_reset(s);
     s->order = order;
-    s->work = work;
     for (uint32_t i = 0; i < s->n; i++)
         all.items[i] = (struct candidate){ .item = i };
     if (!part_may_fit(s, &all, 0))
@@ -564,23 +569,34 @@ static enum plan_verdict search_in_order(struct plan_search *s, const char *orde
     return v;
 }
 
+/* One search in each order, each with at most `grant` of the work, and one by pairs, until one comes to its end. */
+static enum plan_verdict search_in_turn(struct plan_search *s, uint64_t grant, uint64_t *work)
+{
+    static const char *const orders[] = { "wat", "taw", "twa", NULL };
+    enum plan_verdict v = PLAN_UNKNOWN;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0] && v == PLAN_UNKNOWN && *work > 0; i++) {
+        const uint64_t wanted = orders[i] == NULL ? PAIR_SHARE * grant : grant;
+        const uint64_t granted = wanted < *work ? wanted : *work;
+        if (orders[i] == NULL && s->pairs == NULL)
+            continue;
+        s->work = granted;
+        v = orders[i] == NULL ? pair_search_run(s->pairs, s->height, &s->work, s->offsets)
+                              : search_in_order(s, orders[i]);
+        *work -= v == PLAN_UNKNOWN ? granted : granted - s->work;
+        if (search_is_interrupted(s) || s->error != ERR_OK)
+            *work = 0;
+    }
+    return v;
+}
+
 enum err plan_search_run(struct plan_search *s, uint64_t height, uint64_t *work, uint64_t *offsets,
                          enum plan_verdict *verdict)
 {
-    static const char *const orders[] = { "wat", "taw", "twa" };
     enum plan_verdict v = PLAN_UNKNOWN;
     s->height = height;
     s->offsets = offsets;
     for (uint64_t grant = 64 * (uint64_t)(s->n + s->n_sections + 1); v == PLAN_UNKNOWN && *work > 0; grant *= 2)
-        for (size_t i = 0; i < sizeof orders / sizeof orders[0] && v == PLAN_UNKNOWN && *work > 0; i++) {
-            const uint64_t granted = grant < *work ? grant : *work;
-            v = search_in_order(s, orders[i], granted);
-            *work -= v == PLAN_UNKNOWN ? granted : granted - s->work;
-            if (search_is_interrupted(s))
-                *work = 0;
-            if (s->error != ERR_OK)
-                return s->error;
-        }
+        v = search_in_turn(s, grant, work);
     *verdict = v;
-    return ERR_OK;
+    return s->error;
 }

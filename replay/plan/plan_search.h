@@ -12,6 +12,7 @@
  * Source: Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023:
  * canonical plans (requests in order of their offsets, each as low as those before it allow), what must still fit above
  * a section's floor, plans that leave a needless gap, parts of time that stopped to interact, three orders in turn.
+ * Where there are few items, plan_pairs.h takes its turns, too.
  */
 #ifndef REPLAY_REPLAY_PLAN_PLAN_SEARCH_H
 #define REPLAY_REPLAY_PLAN_PLAN_SEARCH_H

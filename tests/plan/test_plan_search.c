@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The search for a plan, beside one that tries all orders; and bounds that rest on it. */
 #include "replay/plan/best_plan.h"
+#include "replay/plan/plan_pairs.h"
 #include "replay/plan/plan_search.h"
 #include "tests/random_draws.h"
 
@@ -90,6 +91,58 @@ Test(plan_search, finds_a_plan_of_the_least_height_and_proves_that_none_is_lower
         cr_expect_eq(verdict, PLAN_IMPOSSIBLE, "seed %" PRIu64, seed);
         plan_search_close(s);
     }
+}
+
+Test(pair_search, finds_a_plan_of_the_least_height_and_proves_that_none_is_lower)
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct plan_item items[ITEMS_MAX];
+        uint64_t state = seed, offsets[ITEMS_MAX], at[ITEMS_MAX], work = 1000000;
+        uint32_t order[ITEMS_MAX];
+        struct pair_search *s;
+        const uint32_t n = draw_items(&state, items);
+        const uint64_t height = naive_height(items, n, order, at, 0);
+        cr_assert_eq(pair_search_open(items, n, NULL, &s), ERR_OK);
+        cr_assert_not_null(s);
+        cr_expect_eq(pair_search_run(s, height - 1, &work, offsets), PLAN_IMPOSSIBLE, "seed %" PRIu64, seed);
+        cr_expect_eq(pair_search_run(s, height, &work, offsets), PLAN_FOUND, "seed %" PRIu64, seed);
+        expect_valid(items, n, offsets, height, seed);
+        pair_search_close(s);
+    }
+}
+
+/* Two are alike, and a third may have to lie between them: what is upside down is another plan. */
+Test(pair_search, finds_plans_in_which_one_lies_between_two_that_are_alike)
+{
+    const struct plan_item items[] = {
+        { .bytes = 4, .first = 0, .last = 3, .width = 3 }, { .bytes = 4, .first = 0, .last = 3, .width = 3 },
+        { .bytes = 3, .first = 0, .last = 3, .width = 3 }, { .bytes = 7, .first = 3, .last = 4, .width = 1 },
+    };
+    for (uint64_t height = 11; height <= 13; height++) {
+        uint64_t offsets[4], work = 1000000;
+        struct pair_search *s;
+        cr_assert_eq(pair_search_open(items, 4, NULL, &s), ERR_OK);
+        cr_expect_eq(pair_search_run(s, height, &work, offsets), PLAN_FOUND);
+        expect_valid(items, 4, offsets, height, height);
+        pair_search_close(s);
+    }
+}
+
+Test(pair_search, leaves_more_items_to_the_other_search)
+{
+    static struct plan_item items[PAIR_ITEMS + 1];
+    struct pair_search *s;
+    for (uint32_t i = 0; i <= PAIR_ITEMS; i++)
+        items[i] = (struct plan_item){ .bytes = 1 + i % 7, .first = i, .last = i + PAIR_STACKED, .width = 1 };
+    cr_assert_eq(pair_search_open(items, PAIR_ITEMS, NULL, &s), ERR_OK);
+    cr_expect_not_null(s);
+    pair_search_close(s);
+    cr_assert_eq(pair_search_open(items, PAIR_ITEMS + 1, NULL, &s), ERR_OK);
+    cr_expect_null(s, "too many in all");
+    for (uint32_t i = 0; i < PAIR_ITEMS; i++)
+        items[i].last++;
+    cr_assert_eq(pair_search_open(items, PAIR_ITEMS, NULL, &s), ERR_OK);
+    cr_expect_null(s, "too many at once");
 }
 
 Test(plan_search, says_when_its_work_is_spent)
