@@ -66,6 +66,34 @@ static bool has_option(const struct served_request *r, size_t from, const char *
     return false;
 }
 
+/* The number after one of the names, which NULL ends, or after its '='; the last counts. 1: none. */
+static unsigned long number_after(const struct served_request *r, size_t from, const char *const *names)
+{
+    unsigned long found = 1;
+    for (; *names != NULL; names++) {
+        const size_t n = strlen(*names);
+        for (size_t i = from; i < r->n_words; i++) {
+            const char *word = r->program[i];
+            const bool is_it = strncmp(word, *names, n) == 0;
+            const char *value = is_it && word[n] == '=' ? word + n + 1
+                                : is_it && word[n] == '\0' && i + 1 < r->n_words ? r->program[i + 1] : "";
+            const unsigned long number = strtoul(value, NULL, 10);
+            found = number > 0 ? number : found;
+        }
+    }
+    return found;
+}
+
+unsigned long served_cards_wanted(const struct served_request *r)
+{
+    static const char *const tensor[] = { "--tensor-parallel-size", "-tp", "--tp-size", "--tp", NULL };
+    static const char *const pipeline[] = { "--pipeline-parallel-size", "-pp", "--pp-size", "--pp", NULL };
+    const size_t from = server_words(r);
+    const unsigned long across = from > 0 ? number_after(r, from, tensor) : 1;
+    const unsigned long along = from > 0 ? number_after(r, from, pipeline) : 1;
+    return across <= CUDASIM_COUNT_MAX && along <= CUDASIM_COUNT_MAX ? across * along : across;
+}
+
 /* The model: the first word after "serve", or after --model, SGLang's --model-path. NULL: none. */
 static const char *model_of(const struct served_request *r, size_t from)
 {

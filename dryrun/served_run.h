@@ -18,6 +18,9 @@ struct served_place {
 bool served_takes_options(const struct served_request *r);
 bool served_is_sglang(const struct served_request *r);
 
+/* The cards that its options spread the server over: tensor times pipeline parallel. 1 if they do not tell. */
+unsigned long served_cards_wanted(const struct served_request *r);
+
 /* Whether the host has a part of its card's memory: then the server only may start. */
 bool served_shares_host(const struct served_start *s);
 

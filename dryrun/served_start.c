@@ -3,10 +3,14 @@
 #include "dryrun/served_start.h"
 
 #include "base/temporary_file.h"
+#include "cudasim/core/device_text.h"
 #include "dryrun/safe/overlay.h"
 #include "dryrun/safe/scratch_folder.h"
+#include "dryrun/served_run.h"
 #include "dryrun/served_tries.h"
+#include "sim/card_meant.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +74,21 @@ static enum err make_in_folder(struct served *out, const struct request_trace *l
     return e;
 }
 
+/* A server that is spread over more cards than a question names would only fail after minutes. */
+static enum err check_cards(const struct served_request *request, struct err_detail *err)
+{
+    const unsigned long wanted = served_cards_wanted(request);
+    for (size_t i = 0; i < request->n_cards; i++) {
+        char card[CARD_BYTES];
+        snprintf(card, sizeof card, "%s", request->cards[i]);
+        const int n = cudasim_take_count(card);
+        if (n > 0 && wanted > (unsigned long)n)
+            return err_set(err, ERR_USAGE, 0, "--device '%s': the server's options spread it over %lu cards; say "
+                           "--device %s,count=%lu", request->cards[i], wanted, card, wanted);
+    }
+    return ERR_OK;
+}
+
 enum err served_make(const struct served_request *request, struct served *out, struct err_detail *err)
 {
     *out = (struct served){ .asked = *request };
@@ -77,7 +96,8 @@ enum err served_make(const struct served_request *request, struct served *out, s
     enum err e = ERR_OK;
     if (request->n_cards == 0)
         return err_set(err, ERR_USAGE, 0, "--device: name the card that the server is for, as in --device h100-80g");
-    if (request->range != NULL)
+    e = check_cards(request, err);
+    if (e == ERR_OK && request->range != NULL)
         e = served_read_range(out, err);
     if (e == ERR_OK && request->load != NULL)
         e = pool_load_open(request->load, &load, err);       /* a start takes minutes: a bad file is refused before */

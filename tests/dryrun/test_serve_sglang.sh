@@ -79,6 +79,9 @@ serve --device h100-80g -- ./sglang serve --model-path model --mem-fraction-stat
 same 'a refusal is a no' 1 $?
 expect 'where it is refused' 0 'while it captures its CUDA graphs. ' sh -c "tr -s '\n ' ' ' <refused.txt"
 expect 'what leaves it room' 0 'Fewer CUDA graphs (--cuda-graph-max-bs-decode' sh -c "tr -s '\n ' ' ' <refused.txt"
+serve --device h100-80g -- ./sglang serve --model-path model --tp 2 --pp-size=2 2>spread.txt
+same 'more cards than are named: a mistake, before a start' 2 $?
+expect 'what to type' 0 'say --device h100-80g,count=4' sh -c "tr -s '\n ' ' ' <spread.txt"
 ARGS_WRONG=1 serve --device h100-80g -- ./sglang serve --model-path model >wrong.txt
 same 'what cannot be told is open' 4 $?
 expect 'it says why' 0 'invalid int value' sh -c "tr -s '\n ' ' ' <wrong.txt"
