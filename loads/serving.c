@@ -8,6 +8,9 @@
  *     reserved     the same tensors, made for the longest request that there may be when a request begins
  *                  (FasterTransformer, Orca): what PagedAttention's paper compares with
  *     paged        blocks of some tokens for all layers, shared by prompts that begin alike (vLLM, Mooncake)
+ *     mapped       the reserved tensors as addresses alone, to which pages of the card are mapped as tokens come
+ *                  (vAttention, as described: Prabhu et al., ASPLOS 2025): a request of the trace is a page. The pages
+ *                  of a request that has ended go back; what the paper keeps of them for the next one is left out
  *
  * A step of the server takes `step_us`. In it each running request advances by a chunk of its prompt, or by a token of
  * its answer.
@@ -17,15 +20,17 @@
 #include "loads/prefix_blocks.h"
 #include "loads/training.h"
 
+#include "base/units.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum serving_option {
     REQUESTS, N, RATE, CACHE, LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, RUNNING, CHUNK, BLOCK, POOL, STEP_US,
-    LONGEST, GRAPHS, CARD
+    LONGEST, GRAPHS, PAGE, CARD
 };
-enum { CONTIGUOUS, PAGED, RESERVED };
+enum { CONTIGUOUS, PAGED, RESERVED, MAPPED };
 enum { ELEMENT_BYTES = 2, NS_PER_US = 1000 };
 
 static const struct load_option serving_options[] = {
@@ -33,7 +38,7 @@ static const struct load_option serving_options[] = {
                   "file of a published request trace; made: requests made up"},
     [N] = {"n", LOAD_NUMBER, 1, 100000000, "64", NULL, "requests, or the first of the file's"},
     [RATE] = {"rate", LOAD_NUMBER, 1, 1000000, "4", NULL, "requests a second, where they are made up"},
-    [CACHE] = {"cache", LOAD_WORD, 0, 0, "contiguous", "contiguous|paged|reserved", "how keys and values are kept"},
+    [CACHE] = {"cache", LOAD_WORD, 0, 0, "contiguous", "contiguous|paged|reserved|mapped", "how keys and values are kept"},
     [LAYERS] = {"layers", LOAD_NUMBER, 1, 1000, "12", NULL, "layers of the model"},
     [WIDTH] = {"width", LOAD_NUMBER, 8, 1 << 16, "768", NULL, "elements of a token's vector"},
     [HEADS] = {"heads", LOAD_NUMBER, 1, 1024, "12", NULL, "heads of attention; they divide the width"},
@@ -49,6 +54,7 @@ static const struct load_option serving_options[] = {
     [LONGEST] = {"longest", LOAD_NUMBER, 1, 1 << 24, "2048", NULL, "reserved: tokens that each request has room for"},
     [GRAPHS] = {"graphs", LOAD_NUMBER, 0, 16, "0", NULL,
                 "paged: steps of 1, 2, 4, ... requests captured in CUDA graphs of one pool, so many"},
+    [PAGE] = {"page", LOAD_NUMBER, 4096, 1 << 30, "2097152", NULL, "mapped: bytes of a page"},
     [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "cuBLAS's workspace follows it"},
     {.name = NULL},
 };
@@ -61,7 +67,7 @@ struct active {
     uint64_t n_done, n_answered;             /* tokens whose keys and values are kept; tokens answered */
     struct layers_cache *caches;             /* contiguous: by layer */
     uint32_t tokens;                         /* the tensor of the last token, or of the prompt */
-    uint32_t *own;                           /* paged: blocks of its own, n_own of them */
+    uint32_t *own;                           /* paged: blocks of its own; mapped: pages; n_own of them */
     uint64_t n_own, n_promised;
 };
 
@@ -165,6 +171,12 @@ static uint64_t blocks_of(const struct server *s, uint64_t tokens)
     return (tokens + s->v[BLOCK].number - 1) / s->v[BLOCK].number;
 }
 
+/* Pages of a request of so many tokens: each layer has its own for keys and for values. */
+static uint64_t pages_of(const struct server *s, uint64_t tokens)
+{
+    return 2 * s->v[LAYERS].number * divide_up(tokens * s->kv_width * ELEMENT_BYTES, s->v[PAGE].number);
+}
+
 /* Prompts that begin with blocks that are there need not compute them, but for the last token. */
 static void prompt_share(struct server *s, struct active *a)
 {
@@ -197,7 +209,8 @@ static enum err active_begin(struct server *s, const struct served_request *r, s
                        r->prompt + r->answer, s->v[LONGEST].number);
     struct active a = {.request = r, .tokens = TAPE_NONE, .n_promised = n_blocks > r->n_ids ? n_blocks : r->n_ids};
     a.caches = malloc(n_layers * sizeof *a.caches);
-    a.own = malloc(n_blocks * sizeof *a.own);
+    const uint64_t n_pages = pages_of(s, r->prompt + r->answer);
+    a.own = malloc((n_blocks > n_pages ? n_blocks : n_pages) * sizeof *a.own);
     if (a.caches == NULL || a.own == NULL) {
         free(a.caches);
         free(a.own);
@@ -207,7 +220,7 @@ static enum err active_begin(struct server *s, const struct served_request *r, s
         a.caches[i] = s->v[CACHE].number == RESERVED ? cache_reserve(s) : LAYERS_NO_CACHE;
     if (s->v[CACHE].number == PAGED)
         prompt_share(s, &a);
-    else
+    else if (s->v[CACHE].number != MAPPED)
         a.tokens = tape_new(tape_of(s), r->prompt * LAYERS_INDEX_BYTES);
     s->running[s->n_running++] = a;
     return ERR_OK;
@@ -220,7 +233,10 @@ static void active_end(struct server *s, struct active *a)
         layers_drop_cache(&s->base.layers, a->caches[i]);
     tape_drop(t, a->tokens);
     for (uint64_t i = 0; i < a->n_own; i++)
-        prefix_blocks_give(&s->blocks, a->own[i]);
+        if (s->v[CACHE].number == MAPPED)
+            tape_drop(t, a->own[i]);
+        else
+            prefix_blocks_give(&s->blocks, a->own[i]);
     if (s->v[CACHE].number == PAGED) {
         for (size_t i = 0; i < a->request->n_ids; i++)
             prefix_blocks_leave(&s->blocks, s->trace.ids[a->request->first_id + i]);
@@ -303,15 +319,24 @@ static bool is_captured(const struct server *s, uint64_t n_rows)
     return s->v[GRAPHS].number > 0 && n_rows == s->n_running && n_rows <= UINT64_C(1) << (s->v[GRAPHS].number - 1);
 }
 
+/* Takes the blocks or pages that a request of so many tokens needs. */
+static void active_grow(struct server *s, struct active *a, uint64_t tokens)
+{
+    const bool is_mapped = s->v[CACHE].number == MAPPED;
+    const uint64_t needed = is_mapped ? pages_of(s, tokens) : blocks_of(s, tokens);
+    const uint64_t shared = is_mapped ? 0 : a->request->n_ids;
+    while (shared + a->n_own < needed)
+        a->own[a->n_own++] = is_mapped ? tape_new(tape_of(s), s->v[PAGE].number) : prefix_blocks_take(&s->blocks);
+}
+
 /* One forward pass for all, or a graph of it; before it each request takes the blocks that its new tokens need. */
 static void step_paged(struct server *s)
 {
     uint64_t n_rows = 0;
     for (size_t i = 0; i < s->n_running; i++) {
         struct active *a = &s->running[i];
-        const uint64_t mine = rows_of(s, a), needed = blocks_of(s, a->n_done + mine);
-        while (a->request->n_ids + a->n_own < needed)
-            a->own[a->n_own++] = prefix_blocks_take(&s->blocks);
+        const uint64_t mine = rows_of(s, a);
+        active_grow(s, a, a->n_done + mine);
         advance(a, mine);
         n_rows += mine;
     }
@@ -334,6 +359,12 @@ static void server_end_done(struct server *s)
     s->n_running = n;
 }
 
+/* Whether all requests are computed at once. */
+static bool is_batched(const struct server *s)
+{
+    return s->v[CACHE].number == PAGED || s->v[CACHE].number == MAPPED;
+}
+
 static enum err server_run(struct server *s, struct err_detail *err)
 {
     enum err e = ERR_OK;
@@ -342,7 +373,7 @@ static enum err server_run(struct server *s, struct err_detail *err)
             s->now_us = s->trace.requests[s->next].arrival_us;
         tape_wait_until(tape_of(s), s->now_us * NS_PER_US);
         e = server_admit(s, err);
-        if (e == ERR_OK && s->v[CACHE].number == PAGED)
+        if (e == ERR_OK && is_batched(s))
             step_paged(s);
         else if (e == ERR_OK)
             step_contiguous(s);

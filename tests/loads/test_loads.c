@@ -338,6 +338,16 @@ Test(loads, prompts_that_begin_alike_share_blocks_and_the_oldest_unused_goes_fir
     cr_expect_eq(reserved.most, 3 * 2, "%" PRIu64 " tensors at most", reserved.most);
     cr_expect_eq(reserved.n, 3 * 3 * 2, "%" PRIu64 " tensors", reserved.n);
     trace_close(r);
+    /* A cache that is mapped has pages of each layer for keys and for values: 4 of 48 tokens, 2 of 16. */
+    snprintf(text, sizeof text,
+             "serve:requests=%s,cache=mapped,page=8192,layers=3,width=264,heads=2,vocabulary=64,running=1", path);
+    struct blocks pages = {.bytes = 8192};
+    r = load_open(text, 0);
+    each_event(r, count_blocks, &pages);
+    cr_expect_eq(pages.most, 4 * 3 * 2, "%" PRIu64 " pages at most", pages.most);
+    cr_expect_eq(pages.n, (4 + 4 + 2) * 3 * 2, "%" PRIu64 " pages", pages.n);
+    cr_expect_eq(pages.live, 0, "%" PRIu64 " pages stay", pages.live);
+    trace_close(r);
     snprintf(text, sizeof text, "serve:requests=%s,cache=reserved,longest=48", path);
     expect_refused(text, "more than longest=48");
     remove(path);
