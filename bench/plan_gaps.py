@@ -3,8 +3,8 @@
 """How far `replay plan` is from its proved bound, for each recording of some folders:   plan_gaps.py REPLAY FOLDER...
 
 Each plan and its proof go through examples/plan/check_plan.py. No policy that gives nothing back, and maps no pages
-anew, may need less than the plan; many round to 256 bytes where PyTorch takes 512, so the plan is made again with that alignment where one
-needs less. An instance of minimalloc, NAME.CAPACITY.csv,
+anew, may need less than the plan; many round to 256 bytes where PyTorch takes 512, so the plan is made again with that
+alignment where one needs less. An instance of minimalloc, NAME.CAPACITY.csv,
 is solved if its plan fits into the capacity. Prints a table and the figures of doc/metrics.md. Fails if a promise is
 broken: gaps of at most 1 % in the mean and 5 % in the worst, and 8 of 11 instances within a minute each."""
 import json
