@@ -14,6 +14,7 @@
 #include "dryrun/safe/scratch_folder.h"
 #include "import/import.h"
 #include "replay/recording/coverage.h"
+#include "replay/recording/growth.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -341,6 +342,18 @@ static enum err make_even(const struct predicted_run *run, uint64_t least, struc
                                             growth.bytes_per_step > 0 ? GROWING_STEPS : least, err) : e;
 }
 
+/* The line that `why` names of this recording. */
+static enum err find_growing_line(struct predicted_run *run, struct trace_reader *trace, struct err_detail *err)
+{
+    struct growth g;
+    const struct trace_info *info = trace_info(trace);
+    const enum err e = growth_find(trace, info->events, info->peak_requested_bytes, &g, err);
+    if (e == ERR_OK && g.is_found && g.lines.n > 0 && info->n_stacks > 0)
+        snprintf(run->grows_at, sizeof run->grows_at, "%s", holder_name(&g.lines, 0));
+    growth_close(&g);
+    return e;
+}
+
 /* What the chosen recording covers. */
 static enum err read_coverage(struct predicted_run *run, uint64_t least, struct err_detail *err)
 {
@@ -359,11 +372,13 @@ static enum err read_coverage(struct predicted_run *run, uint64_t least, struct 
         coverage.steps = (struct steps){ .how = STEPS_NONE };
     if (e == ERR_OK)
         e = step_growth_find(trace, &coverage.steps, least, &run->growth, err);
+    if (run->growth.bytes_per_step == 0 && run->end == RUN_REPEATED)
+        run->growth.bytes_per_step = run->told_growth_bytes;
+    if (e == ERR_OK && run->growth.bytes_per_step > 0)
+        e = find_growing_line(run, trace, err);
     trace_close(trace);
     if (e != ERR_OK)
         return e;
-    if (run->growth.bytes_per_step == 0 && run->end == RUN_REPEATED)
-        run->growth.bytes_per_step = run->told_growth_bytes;
     run->has_waits = has_waits;
     run->reserved_bytes = run->is_of_pytorch ? reserved_bytes : 0;
     run->whole_steps = whole_steps(run, least, coverage.steps.whole);

@@ -81,6 +81,7 @@ struct predicted_run {
     bool  was_followed;              /* the epoch was cut short after these, and what follows it was seen */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */
+    char  grows_at[256];             /* the line that holds more and more, as `why` names it; "": it is not known */
     unsigned n_recordings;           /* of processes and cards */
     struct card_others others;       /* other processes on its card */
     struct workspaces_asked workspaces;

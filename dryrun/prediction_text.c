@@ -407,6 +407,7 @@ static void words_add_growth(struct words *w, const struct prediction *p, const 
         words_add(w, " on average (it comes every %" PRIu64 " steps)", run->rhythm.growth_steps);
     if (p->has_range)
         words_add(w, " with %s=%" PRIu64, p->name, row->value);
+    words_add(w, "%s%s", run->grows_at[0] != '\0' ? ", at " : "", run->grows_at);
     if (p->asked.n_cards == 0)
         words_add(w, ". It took %s in %" PRIu64 " steps.", units_format_bytes(row->answer.card_peak_bytes, size),
                   run->whole_steps);

@@ -782,7 +782,7 @@ class WhyGrowth(Result):
     burst_turns: Optional[int]
     #: by so much each time
     burst_bytes: Optional[int]
-    #: what was requested meanwhile and is still held
+    #: what the lines that grow hold when the request is refused, or in the end
     held_bytes: int
     #: of these
     held_requests: int
@@ -805,7 +805,7 @@ class WhyThaw(Result):
 
 @dataclass(frozen=True, repr=False)
 class Holder(Result):
-    """An item of `grows` of Why: the lines that hold more and more, the most first."""
+    """An item of `grows` of Why: the lines that hold more and more, the one that grew most first, with what ..."""
     #: of the program, as "LINE, called at LINE" if another line of it calls it; without call stacks the size of
     #: each request
     line: str
@@ -1207,7 +1207,8 @@ class Why(Result):
     if_step_goes_on: Optional[FilledStep] = None
     #: the lines that hold most at that moment, or at later_event, the most first
     holds: Optional[List[Holder]] = None
-    #: the lines that hold more and more, the most first
+    #: the lines that hold more and more, the one that grew most first, with what they hold when the request is
+    #: refused, or in the end
     grows: Optional[List[Holder]] = None
     #: what is live at that moment, by category, the most first
     categories: Optional[List[HeldCategory]] = None
@@ -2254,6 +2255,8 @@ class Predict(Result):
     growth_bytes_per_step: Optional[int]
     #: the growth comes once in so many steps; null: in each, or there is none
     growth_every_steps: Optional[int]
+    #: the line that holds more and more, as replay why of the recording names it; null: it is not known
+    growth_line: Optional[str]
     #: a line of the loop that makes the steps, as FILE:LINE, whose branch is taken too seldom to be seen twice:
     #: what it may keep is in no figure. null: none is known
     unseen_branch: Optional[str]

@@ -743,7 +743,7 @@ static unsigned phases_of_held(const struct grower *g, const struct holdings *h,
     return phases;
 }
 
-/* What is held of it at the low mark, requested since it grows. */
+/* What is held of it at the low mark, requested since it grows, tells what it is. */
 static enum err read_held(const struct grower *g, struct growth *out, struct err_detail *err)
 {
     struct holdings h = { .n = 0 };
@@ -758,7 +758,7 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
         }
     h.n = kept;
     out->held_requests = kept;
-    out->is_at_low_mark = out->until < g->moment;
+    out->is_one_request = kept == 1;
     out->may_be_one_pass = may_be_a_long_pass(g, out);
     out->may_be_meant = g->groups[leader(g)].is_replaced && g->phases.starts[PHASE_BACKWARD].n == 0;
     if (g->has_lines)
@@ -767,7 +767,7 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
     if (e == ERR_OK)
         e = find_one_result(g, &h, out, err);
     if (e == ERR_OK)
-        e = telling_lines_or_sizes(g->trace, &h, &out->lines, err);
+        e = growth_take_lines(g->trace, &h, g->moment, out, err);
     holdings_close(&h);
     return e;
 }
@@ -999,6 +999,18 @@ enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_
     free(g.changes);
     free(g.groups);
     free(g.least);
+    return e;
+}
+
+enum err growth_take_lines(struct trace_reader *trace, const struct holdings *h, uint64_t moment, struct growth *out,
+                           struct err_detail *err)
+{
+    const enum err e = telling_lines_count(trace, h, moment, &out->lines, err);
+    out->held_bytes = out->held_requests = 0;
+    for (size_t i = 0; i < out->lines.n; i++) {
+        out->held_bytes += out->lines.at[i].bytes;
+        out->held_requests += out->lines.at[i].n;
+    }
     return e;
 }
 

@@ -35,7 +35,7 @@ struct growth {
     bool     is_found;
     uint64_t since, until;           /* it grows between them; `until` is the low mark */
     uint64_t bytes;                  /* by so much */
-    bool     is_at_low_mark;         /* what is held is counted there, before the end */
+    bool     is_one_request;         /* at the low mark it is one tensor, which is replaced by a larger one */
     bool     may_be_one_pass;        /* no backward pass was seen since, and what grows may be the graph of one long
                                       * forward pass: a recurrent network that the program unrolls itself. `why` sets
                                       * it, too, where it may be that of an inner loop */
@@ -55,8 +55,8 @@ struct growth {
     uint64_t turns;                  /* between them; 0: without stacks nothing tells */
     uint64_t bytes_per_turn;         /* what most turns leave behind, or the mean if they differ */
     struct growth_rhythm rhythm;     /* of the turns */
-    struct holders lines;            /* what was requested between them and is held at the low mark, of those that grow;
-                                      * by line, or by size */
+    struct holders lines;            /* that grow, the one that grew most first, and what they hold at the moment that
+                                      * is asked about: of recordings without stacks sizes */
     uint64_t held_bytes, held_requests;          /* the same in all */
     uint64_t before_bytes, before_requests;      /* of them from before the recording, taken for the same by their size;
                                                   * `lines` is without them (growth_before.h) */
@@ -67,6 +67,11 @@ struct growth {
  * errors. Released with growth_close, also on error. */
 MUST_USE enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_bytes, struct growth *out,
                               struct err_detail *err);
+
+/* For those that find a growth: takes the lines of what is held of it, `h`, with all that they hold before event
+ * `moment`. */
+MUST_USE enum err growth_take_lines(struct trace_reader *trace, const struct holdings *h, uint64_t moment,
+                                    struct growth *out, struct err_detail *err);
 void growth_close(struct growth *g);
 
 #endif

@@ -169,12 +169,11 @@ static enum err take_growth(struct trace_reader *trace, const struct few *f, str
     out->turns = t->n;
     out->of_two_sets = t->n < TURNS_TOLD && t->fewest < GRAPH_REQUESTS;
     out->of_two_turns = t->n < TURNS_TOLD && !out->of_two_sets;
-    out->bytes = out->held_bytes = t->bytes;
+    out->bytes = t->bytes;
     out->bytes_per_turn = t->bytes / t->n;
-    out->held_requests = kept;
     out->since = f->first[t->second];
     out->phases = phases_of(f, h, t->bytes);
-    return telling_lines_group(trace, h, &out->lines, err);
+    return growth_take_lines(trace, h, f->moment, out, err);
 }
 
 static enum err find(struct trace_reader *trace, struct few *f, struct holdings *h, uint64_t *held,

@@ -4,6 +4,7 @@
 #include "replay/recording/telling_lines.h"
 
 #include "base/intern.h"
+#include "base/units.h"
 #include "traces/stack_frame.h"
 
 #include <stdio.h>
@@ -158,7 +159,12 @@ static const char nameless[] = "(backward pass, no Python stack)";
 
 static void name_holding(struct telling *t, const struct holding *h, char name[static NAME_BYTES])
 {
+    char size[UNITS_TEXT];
     const char *const *frames;
+    if (trace_info(t->trace)->n_stacks == 0) {
+        snprintf(name, NAME_BYTES, "%s", units_format_bytes(h->bytes, size));
+        return;
+    }
     if (h->stack != TRACE_NO_STACK && name_line_that_tells(t, h->stack, name))
         return;
     const size_t n = h->stack == TRACE_NO_STACK ? 0 : trace_stack(t->trace, h->stack, &frames);
@@ -204,13 +210,43 @@ static enum err group(struct telling *t, const struct holdings *h, struct holder
     return e == ERR_OK && !t->has_memory ? err_no_memory(err) : e;
 }
 
-enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
-                             struct err_detail *err)
+/* Counts the groups anew, of what is held in `now`. Names that are in no group are put after theirs. */
+static enum err count_now(struct telling *t, const struct holdings *now, struct holders *out, struct err_detail *err)
+{
+    const size_t n = out->n;
+    size_t *place_of = calloc(n + 1, sizeof *place_of);
+    if (place_of == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        place_of[out->at[i].name] = i;
+        out->at[i].bytes = out->at[i].n = 0;
+    }
+    for (size_t i = 0; i < now->n && t->has_memory; i++) {
+        if (now->at[i].born < 0 && trace_info(t->trace)->n_stacks > 0)
+            continue;                            /* who asked for it is not known */
+        char name[NAME_BYTES];
+        name_holding(t, &now->at[i], name);
+        const uint32_t id = text_table_put(&out->names, name, strlen(name));
+        t->has_memory = t->has_memory && id != UINT32_MAX;
+        if (id < n) {
+            out->at[place_of[id]].bytes += now->at[i].bytes;
+            out->at[place_of[id]].n++;
+        }
+    }
+    free(place_of);
+    return t->has_memory ? ERR_OK : err_no_memory(err);
+}
+
+/* `now`: NULL, or what is counted. */
+static enum err group_and_count(struct trace_reader *trace, const struct holdings *h, const struct holdings *now,
+                                struct holders *out, struct err_detail *err)
 {
     struct telling t = { .trace = trace, .has_memory = true };
     *out = (struct holders){ .n = 0 };
     t.is_held = calloc((size_t)trace_info(trace)->n_stacks + 1, 1);
     enum err e = t.is_held == NULL ? err_no_memory(err) : group(&t, h, out, err);
+    if (e == ERR_OK && now != NULL)
+        e = count_now(&t, now, out, err);
     text_table_free(&t.lines);
     pair_map_free(&t.calls);
     pair_map_free(&t.inside);
@@ -223,11 +259,21 @@ enum err telling_lines_group(struct trace_reader *trace, const struct holdings *
     return e;
 }
 
-enum err telling_lines_or_sizes(struct trace_reader *trace, const struct holdings *h, struct holders *out,
-                                struct err_detail *err)
+enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
+                             struct err_detail *err)
 {
-    return trace_info(trace)->n_stacks > 0 ? telling_lines_group(trace, h, out, err)
-                                           : holders_group(trace, h, HOLDER_SIZE, out, err);
+    return group_and_count(trace, h, NULL, out, err);
+}
+
+enum err telling_lines_count(struct trace_reader *trace, const struct holdings *h, uint64_t moment,
+                             struct holders *out, struct err_detail *err)
+{
+    struct holdings now = { .n = 0 };
+    enum err e = holdings_read(trace, MOMENT_EVENT, moment, &now, err);
+    if (e == ERR_OK)
+        e = group_and_count(trace, h, &now, out, err);
+    holdings_close(&now);
+    return e;
 }
 
 enum err telling_line_of_event(struct trace_reader *trace, uint64_t event, size_t size, char *out,

@@ -18,13 +18,14 @@
 
 #include "replay/recording/holders.h"
 
-/* As holders_group by line, with these names. ERR_HOST_NOMEM. */
+/* As holders_group by line, with these names; of a recording without stacks by size. ERR_HOST_NOMEM. */
 MUST_USE enum err telling_lines_group(struct trace_reader *trace, const struct holdings *h, struct holders *out,
                                       struct err_detail *err);
 
-/* The same; of a recording without stacks by size. */
-MUST_USE enum err telling_lines_or_sizes(struct trace_reader *trace, const struct holdings *h, struct holders *out,
-                                         struct err_detail *err);
+/* The lines of `h`, the one that holds most of it first, with all that they hold before event `moment`, which may be
+ * later: a line that leaks is found where little else is live, and counted where the program ended. */
+MUST_USE enum err telling_lines_count(struct trace_reader *trace, const struct holdings *h, uint64_t moment,
+                                      struct holders *out, struct err_detail *err);
 
 /* The program's line that made the request of an event, refused ones included. "": it is not known. Errors as of
  * trace_stacks_at. */

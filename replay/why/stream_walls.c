@@ -61,7 +61,7 @@ static enum err group_waiting(struct trace_reader *trace, const struct late_pass
     for (size_t i = 0; i < h.n && e == ERR_OK; i++)
         h.at[i].stack = stacks[i];
     if (e == ERR_OK && h.n > 0)
-        e = telling_lines_or_sizes(trace, &h, out, err);
+        e = telling_lines_group(trace, &h, out, err);
     free(h.at);
     free(born);
     free(stacks);
@@ -112,7 +112,7 @@ static enum err group_elsewhere(struct trace_reader *trace, const struct late_pa
         return e;
     h.n = kept;
     if (kept > 0)
-        e = telling_lines_or_sizes(trace, &h, out, err);
+        e = telling_lines_group(trace, &h, out, err);
     holdings_close(&h);
     return e;
 }

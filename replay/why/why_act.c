@@ -69,7 +69,7 @@ static void add_smaller(struct words *w, const struct why *y)
 /* What usually holds what a forward pass requested. */
 static const char *forward_holds(const struct growth *g)
 {
-    if (g->held_requests == 1)
+    if (g->is_one_request)
         return "one tensor that is replaced by a larger one again and again, as by torch.cat. Keep only its last part, "
                "or put the parts together on the host: .cpu().";
     if (g->keeps_one_result)

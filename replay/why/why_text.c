@@ -685,16 +685,13 @@ static void print_growth(FILE *out, const struct why *y)
     const uint64_t each = g->bytes_per_turn;
     char a[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    print_lines(out, &g->lines, y->is_by_size, g->held_bytes, g->of_refusal ? "still held" : "grows most");
+    print_lines(out, &g->lines, y->is_by_size, held_bytes(y), g->of_refusal ? "still held" : "grows most");
     if (g->of_refusal)
         return;
-    words_add(&w, "- It grew by %s", text_mib(g->bytes, a));
+    words_add(&w, "- All that grows holds %s in %" PRIu64 " request%s.", text_mib(g->held_bytes, a), g->held_requests,
+              g->held_requests == 1 ? "" : "s");
     if (g->turns > 0)
-        words_add(&w, " in %" PRIu64 " %s", g->turns, turns_word(g));
-    words_add(&w, g->is_at_low_mark ? " up to the last low point of live memory, where %" PRIu64 " request%s of it "
-                                      "were held; `replay who` counts those of the end."
-                                    : ", and %" PRIu64 " request%s of it are still held.",
-              g->held_requests, g->held_requests == 1 ? "" : "s");
+        words_add(&w, " It grew in %" PRIu64 " %s.", g->turns, turns_word(g));
     if (g->before_requests > 0)
         words_add(&w, " Of these %" PRIu64 " are from before the recording, and counted because they are of just the "
                       "size that this line goes on leaving.", g->before_requests);

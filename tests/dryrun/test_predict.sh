@@ -213,6 +213,36 @@ expect 'a leak that comes in bursts does not fit' 1 'grows by 1 MiB a step on av
     env TOLD='1000 0 1048576 25 0 ' "$replay" predict --device 1GiB --json a.json -o o -- ./seldom.sh
 is a.json growth_every_steps 25
 is a.json unseen_branch null
+is a.json growth_line null
+
+# ---- the line of a leak is named, and is the one that `why` names of the recording ----
+cat >leaks.sh <<'SH'
+#!/bin/sh
+echo 0 >"$REPLAY_TORCH_RECORD/$$.steps"
+python3 - "$REPLAY_TORCH_RECORD/$$.pickle" <<'PY'
+import pickle, sys
+events = []
+def put(action, line, addr, size):
+    frames = [{"filename": "keep.py", "line": line, "name": "main"}]
+    events.append({"action": action, "addr": addr, "size": size, "stream": 0, "frames": frames, "time_us": len(events)})
+put("segment_alloc", 8, 1 << 40, 1 << 29)
+for i in range(200):
+    put("alloc", 8, 1 << 40, 2 << 20)
+    put("alloc", 9, (1 << 40) + (i + 2 << 20), 1 << 20)
+    put("free_requested", 8, 1 << 40, 2 << 20)
+    put("free_completed", 8, 1 << 40, 2 << 20)
+with open(sys.argv[1], "wb") as f:
+    pickle.dump({"segments": [], "device_traces": [events]}, f)
+PY
+(sleep 1; echo '1000 0 1048576 1 0 ' >"$REPLAY_TORCH_RECORD/$$.steps") &
+exec ./train forever 10
+SH
+chmod +x leaks.sh
+expect 'a leak has its line' 1 'grows by 1 MiB a step, at keep.py:9 main, so' \
+    "$replay" predict --device 1GiB --json a.json -o o -- ./leaks.sh
+is a.json growth_line '"keep.py:9 main"'
+"$replay" why o.zst --json b.json >/dev/null
+expect 'which why names, too' 0 '"line": "keep.py:9 main"' sed -n '/"grows"/,/]/p' b.json
 
 expect 'a number of steps is said once, however many there were' 0 'once it had made 5 equal steps' \
     "$replay" predict --device 1GiB --json a.json -o o -- ./train forever 10
