@@ -15,6 +15,7 @@ import traceback
 import torch
 
 import programs_drawn
+import programs_eighth
 import programs_fifth
 import programs_fourth
 import programs_fresh

@@ -18,12 +18,14 @@ import sys
 HALVES = {"kept": "programs_kept.py", "seen": "programs_seen.py", "more": "programs_more.py",
           "drawn": "programs_drawn.py", "fresh": "programs_fresh.py", "third": "programs_third.py",
           "fourth": "programs_fourth.py", "fifth": "programs_fifth.py", "sixth": "programs_sixth.py",
-          "seventh": "programs_seventh.py", "variants": "programs_variants.py", "streams": "programs_streams.py"}
+          "seventh": "programs_seventh.py",
+          "eighth": "programs_eighth.py", "variants": "programs_variants.py", "streams": "programs_streams.py"}
 
 # What each part must reach at least: first words, lines of leaks, leaks that are called fragmented.
 LEAST = {"kept": (0.95, 0.95, 0), "seen": (0.95, 0.95, 0), "more": (0.95, 0.92, 0), "drawn": (0.95, 0.95, 0),
          "fresh": (0.95, 0.95, 0), "third": (0.95, 0.95, 0), "fourth": (0.95, 0.94, 0), "fifth": (0.95, 1, 0),
-         "sixth": (0.95, 1, 0), "seventh": (0.88, 1, 0), "variants": (0.95, 1, 0),
+         "sixth": (0.95, 1, 0), "seventh": (0.88, 1, 0),
+         "eighth": (0.83, 0.88, 0), "variants": (0.95, 1, 0),
          "streams": (1, 1, 0)}
 
 # Programs that die in the step in which frozen layers begin to learn; `why` says so of them alone.
@@ -60,7 +62,8 @@ def programs_of(folder, half):
         if isinstance(node, ast.FunctionDef):
             functions[node.name] = node
             for label in node.decorator_list:
-                yield Program(node.name, half, label, node, text.split("\n"))
+                if isinstance(label.func, ast.Name):                     # torch.no_grad() is none
+                    yield Program(node.name, half, label, node, text.split("\n"))
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Call):
             copy = node.value.args[0]                # the same program, recorded in another way
             function = functions[copy.args[0].value.id]
