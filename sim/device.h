@@ -296,7 +296,8 @@ MUST_USE enum err device_parse_any(const char *text, struct device_config *out, 
                                    struct err_detail *err);
 
 /* The card that a program finds: the named one; by size only, a typical one of the given capability, or an H100, with
- * the title "Simulated GPU". What was typed stands in place of the card's own. */
+ * the title "NVIDIA simulated GPU", because libraries ask for the maker. What was typed stands in place of the card's
+ * own. */
 struct device_model device_found(const struct device_config *cfg);
 
 /* The config of plain "sim": unlimited, packing on, Linux's order of addresses, the default call costs. */

@@ -37,7 +37,7 @@ struct device_model device_found(const struct device_config *cfg)
     found.capability = cfg->capability != 0 ? cfg->capability : base->capability;
     found.multiprocessors = cfg->multiprocessors != 0 ? cfg->multiprocessors : base->multiprocessors;
     if (cfg->model == NULL) {
-        found.title = "Simulated GPU";
+        found.title = "NVIDIA simulated GPU";
         found.smi_bytes = cfg->total_bytes;
     }
     return found;

@@ -589,7 +589,7 @@ Test(cudasim, a_card_answers_as_the_one_that_was_named)
         {"4090", "NVIDIA GeForce RTX 4090", 89, 128, 1536, 101376},
         {"sim:A100 80GB,count=2", "NVIDIA A100-SXM4-80GB", 80, 108, 2048, 166912},
         {"t4", "Tesla T4", 75, 40, 1024, 65536},
-        {"sim:24GiB,capability=12.0", "Simulated GPU", 120, 170, 1536, 101376},
+        {"sim:24GiB,capability=12.0", "NVIDIA simulated GPU", 120, 170, 1536, 101376},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const pid_t child = fork();                  /* each process has one machine */

@@ -568,7 +568,7 @@ Test(device, what_a_card_says_of_itself_can_be_typed)
     cr_expect_eq(device_found(&named).multiprocessors, 82);
     cr_expect_eq(device_found(&typed).multiprocessors, 82);
     cr_expect_eq(device_found(&typed).total_bytes, 24 * GIB);
-    cr_expect_str_eq(device_found(&typed).title, "Simulated GPU");
+    cr_expect_str_eq(device_found(&typed).title, "NVIDIA simulated GPU");
     const struct device_config own = parsed("a100 80g,capability=9.0,multiprocessors=7"), plain = parsed("sim:24GiB");
     cr_expect_eq(device_found(&own).capability, 90);
     cr_expect_eq(device_found(&own).multiprocessors, 7);
