@@ -108,6 +108,16 @@ def test_an_error_names_file_place_and_reason(tmp_path, content, place, reason):
     assert caught.value.reason.startswith(reason)
 
 
+@pytest.mark.parametrize("text", ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+                                  "Traceback (most recent call last):\n  File \"a.py\", line 1", "out of memory " * 99])
+def test_a_text_in_the_place_of_a_path_is_told_how_to_ask(tmp_path, text, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"oom.txt'\)\.write_text\(text\)"):
+        vramreplay.why(text)
+    (tmp_path / "out of memory.txt").write_text("CUDA out of memory. Tried to allocate 2.00 GiB")
+    assert vramreplay.why("out of memory.txt").verdict
+
+
 def test_wrong_usage_is_an_error_without_a_file(sample):
     with pytest.raises(vramreplay.InputError, match="nosuch") as caught:
         vramreplay.fit(sample("cnn"), policy="nosuch")

@@ -91,6 +91,16 @@ def test_markdown_has_every_peak_and_the_diff(outcome, pytester):
     assert "Since the baseline:" in text and text.count("```") == 2
 
 
+def test_before_is_what_was_on_file_before_the_run(outcome, pytester):
+    def row():
+        return (pytester.path / "peaks.md").read_text().splitlines()[2].split("|")[3:6]
+
+    outcome(GUARDED % "4 << 20", "--update-peaks", "--peaks-md", "peaks.md").assert_outcomes(passed=1)
+    assert row() == [" 4.00 MiB (4,194,304 B) ", "  ", "  "]
+    outcome(GUARDED % "5 << 20", "--update-peaks", "--peaks-md", "peaks.md").assert_outcomes(passed=1)
+    assert row() == [" 5.00 MiB (5,242,880 B) ", " 4.00 MiB (4,194,304 B) ", "  "]
+
+
 @pytest.mark.parametrize("name, shown", [
     ("plain", "`plain`"), ("a|b `x` <img src=x>", "`` a\\|b `x` <img src=x> ``"), ("a\nb\u202e", "`a?b?`"),
     ("``` x", "```` ``` x ````")])
@@ -182,7 +192,7 @@ def test_every_worker_of_xdist_keeps_its_figures(outcome, pytester):
     written = json.loads((pytester.path / "peaks.json").read_text())
     assert {name: peak["peak_bytes"] >> 20 for name, peak in written.items()} == {
         f"test_it.py::test_step[{mib}]": mib for mib in (10, 20, 30, 40)}
-    assert [line.count("MiB") for line in (pytester.path / "peaks.md").read_text().splitlines()[2:]] == [2] * 4
+    assert [line.count("MiB") for line in (pytester.path / "peaks.md").read_text().splitlines()[2:]] == [1] * 4
     outcome(MANY, "-n", "2").assert_outcomes(passed=4)
     result = outcome(MANY.replace("mib << 20", "mib << 20, 1 << 20"), "-n", "2")
     result.assert_outcomes(failed=4)

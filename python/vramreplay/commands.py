@@ -17,6 +17,7 @@ InputError and HostError (vramreplay.errors). Ctrl-C ends the program and leaves
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 
 from vramreplay import results, running
@@ -53,11 +54,20 @@ def replay(recording: Path, *, policy: Names = None, device: Names = None, on_oo
     return results.Replay.from_answer(running.ask("replay", [recording], options, progress, timeout))
 
 
+def refuse_text(recording: Any) -> None:
+    """ValueError of an error's text in the place of a path: that there is no such file says nothing."""
+    is_text = isinstance(recording, str) and ("\n" in recording or re.search("out ?of ?memory", recording, re.I))
+    if is_text and not os.path.exists(recording):
+        raise ValueError("why takes the path of a file, and this is the text of an error. Write it to one: "
+                         "pathlib.Path('oom.txt').write_text(text); vramreplay.why('oom.txt')")
+
+
 def why(recording: Path, *, device: Optional[str] = None, system: Optional[System] = None,
         threads: Optional[int] = None, gpu: Optional[int] = None, from_: Optional[str] = None,
         given_back: Optional[GivenBack] = None, memory_limit: Optional[str] = None,
         progress: Optional[Progress] = None, timeout: Optional[float] = None) -> results.Why:
-    """Why a program ran out of memory, and what cures it. Reads the text of PyTorch's error as well."""
+    """Why a program ran out of memory, and what cures it. Reads a file with the text of PyTorch's error as well."""
+    refuse_text(recording)
     options = dict(device=device, system=system, threads=threads, gpu=gpu, from_=from_, given_back=given_back,
                    memory_limit=memory_limit)
     return results.Why.from_answer(running.ask("why", [recording], options, progress, timeout))

@@ -7,12 +7,28 @@
 """
 from __future__ import annotations
 
+import functools
 import shlex
-from typing import Any
+from typing import Any, Callable, TypeVar
 
-from vramreplay import commands, results, running
+from vramreplay import commands, errors, results, running
+
+Answer = TypeVar("Answer")
 
 
+def in_a_sentence(function: Callable[[str], Answer]) -> Callable[[str], Answer]:
+    """What the program refuses, or shlex or a function here, as IPython's UsageError: a prompt shows no traceback."""
+    @functools.wraps(function)
+    def ask(line: str) -> Answer:
+        try:
+            return function(line)
+        except (errors.ReplayError, ValueError) as error:
+            from IPython.core.error import UsageError
+            raise UsageError(str(error)) from None
+    return ask
+
+
+@in_a_sentence
 def why(line: str) -> results.Why:
     """Why a program ran out of memory: `%why FILE`. The answer shows itself, and is a value to go on with."""
     words = shlex.split(line)
@@ -21,6 +37,7 @@ def why(line: str) -> results.Why:
     return commands.why(words[0])
 
 
+@in_a_sentence
 def replay(line: str) -> None:
     """Any command of the program, with its words: `%replay fit snapshot.pickle`. Prints what the program prints;
     without a word, what there is to ask."""
