@@ -711,6 +711,47 @@ def test_lines_told_apart(browser):
     expect(of * 0.3 < lit < of * 0.9, 'of', of, 'pixels of a dashed line', lit, 'are drawn')
 
 
+# What a person sorted, filtered, unfolded or opened on a page of two traces.
+LOOK = """[document.querySelector('#settings tbody').textContent, document.getElementById('matrix-says').textContent,
+    document.querySelector('#rows table').className, document.getElementById('columns-part').open,
+    document.getElementById('by-line').open, document.getElementById('grid-text').value]"""
+
+
+def test_link_of_a_look(browser):
+    """A copied link holds how tables are sorted, the grid's filter, columns and open parts."""
+    browser.open(os.path.join(folder, 'two.html'), width=1440)
+    before = browser.eval(LOOK)
+    browser.eval("""(() => {
+        const heading = document.querySelectorAll('#settings th button')[8];
+        const text = document.getElementById('grid-text');
+        heading.click();
+        heading.click();
+        document.getElementById('more-columns').click();
+        document.getElementById('columns-part').open = true;
+        document.getElementById('by-line').open = false;
+        text.value = '1640';
+        text.dispatchEvent(new Event('input'));
+    })()""")
+    browser.eval('new Promise(done => setTimeout(done, 500))')
+    look, address = browser.eval(LOOK), browser.eval('location.hash')
+    expect(all(a != b for a, b in zip(before, look)), 'of', before, 'stays', look)
+    browser.open(os.path.join(folder, 'two.html'), width=1440, fragment=address)
+    expect(browser.eval(LOOK) == look, 'of', look, 'the link', address, 'brings back', browser.eval(LOOK))
+
+
+def test_ranks(browser):
+    """A page of a job's ranks says which is the worst and how far they lie apart, and opens on the worst."""
+    run('report', os.path.join(samples, '..', 'tests', 'data', 'ranks'), '--html', 'ranks.html')
+    browser.open(os.path.join(folder, 'ranks.html'), width=1440)
+    verdict = browser.eval("document.querySelector('.verdict').textContent")
+    expect(verdict.startswith('The worst is rank 0: 168 MiB reserved under best-fit. The 4 ranks lie 80 MiB apart'),
+           verdict)
+    picked = browser.eval("document.querySelector('#pick-case select').selectedOptions[0].textContent")
+    expect(picked.startswith('rank 0'), 'the page opens on', picked)
+    rows = browser.eval("[...document.querySelectorAll('#matrix tbody th')].map(th => th.textContent)")
+    expect(sorted(rows) == ['rank 0', 'rank 1', 'rank 2', 'rank 3'], rows)
+
+
 # Clicks the first cell of each row of the grid: runs A and B of what is shown then, and how many runs are drawn.
 FIRST_CELLS = """(async () => {
     const { view, scene } = window.replayPage, pairs = [];
@@ -851,6 +892,7 @@ def test_two_recordings(browser):
     expect('cards: 2' in text_of(browser, 'what'), 'the page counts', text_of(browser, 'what'))
     browser.eval("""(() => { const text = document.getElementById('grid-text'); text.value = '1640';
         text.dispatchEvent(new Event('input')); })()""")
+    browser.eval(FRAMES)
     expect(browser.eval("document.querySelectorAll('#matrix tbody tr').length") == 1, 'a card is not found by its name')
     browser.eval("""(() => { const pick = document.querySelector('#pick-case select'); pick.selectedIndex = 0;
         pick.dispatchEvent(new Event('change')); })()""")
@@ -1029,6 +1071,7 @@ def expect_differing_first(browser):
     n = sum(sum(m) for m in marks)
     browser.eval("""(() => { const pick = document.getElementById('grid-filter'); pick.value = 'differs';
         pick.dispatchEvent(new Event('change')); })()""")
+    browser.eval(FRAMES)
     expect(browser.eval("document.querySelectorAll('#matrix tbody tr').length") == n, 'the filter leaves others')
 
 
@@ -1168,9 +1211,11 @@ def main():
                      test_overview, test_svg, test_search, test_long, test_size, test_icicle, test_widths, test_paper,
                      test_markup, test_many, test_hurry,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
-                     test_tips, test_maps_of_a_choice, test_lines_told_apart, test_cells,
+                     test_tips, test_maps_of_a_choice, test_lines_told_apart,
+                     test_ranks, test_cells,
                      test_phone_answers, test_chart_keys, test_nothing_there,
-                     test_steps, test_two_recordings, test_narrow_tables, test_points_open, test_no_motion,
+                     test_steps, test_two_recordings, test_link_of_a_look,
+                     test_narrow_tables, test_points_open, test_no_motion,
                      test_keys_alone):
             test(browser)
     finally:

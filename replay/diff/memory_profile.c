@@ -4,6 +4,7 @@
 #include "replay/diff/memory_profile.h"
 
 #include "base/array.h"
+#include "replay/recording/holders.h"
 #include "traces/stack_frame.h"
 
 #include <assert.h>
@@ -92,6 +93,7 @@ struct second_pass {
     struct profile_pair *out;
     struct profile      *p;
     enum profile_side    side;
+    const char          *stackless;  /* what a request without a stack is called, as in `replay who` */
     struct live_request *live;       /* by slot */
     uint32_t            *line_of;    /* by stack: number of its line + 1; 0: not known yet */
     struct trace_side   *sides;      /* of events [sides_first, sides_first + n_sides) */
@@ -141,7 +143,7 @@ static struct profile_share *line_share(struct second_pass *s, uint32_t stack, b
         return &s->out->lines.rows[s->line_of[stack] - 1].side[s->side];
     const size_t n = stack == TRACE_NO_STACK ? 0 : trace_stack(s->trace, stack, &frames);
     const char *name = is_from_start ? "(before the recording)" : stack_frame_of_program(frames, n);
-    struct profile_row *row = table_row(&s->out->lines, name != NULL ? name : "(no stack recorded)", &number);
+    struct profile_row *row = table_row(&s->out->lines, name != NULL ? name : s->stackless, &number);
     if (row == NULL) {
         s->failure = err_no_memory(&s->err);
         return NULL;
@@ -266,7 +268,8 @@ static enum err pass_second(struct second_pass *s, struct err_detail *err)
 enum err profile_read(struct trace_reader *trace, enum profile_side side, struct profile_pair *out,
                       struct err_detail *err)
 {
-    struct second_pass s = {.trace = trace, .out = out, .p = &out->of[side], .side = side};
+    struct second_pass s = {.trace = trace, .out = out, .p = &out->of[side], .side = side,
+                            .stackless = holders_stackless_name(trace)};
     enum err e = find_step(trace, &s.p->step, err);
     if (e == ERR_OK)
         e = pass_first(trace, s.p, err);

@@ -96,11 +96,12 @@ static enum err put_figure(struct page_answer *out, const char *name, const char
 }
 
 /* The smallest card as a figure. Where no run is like what was recorded, the sentence with its reason tells more. */
-static enum err put_card(const struct device_choice *device, uint64_t bytes, bool is_least, struct page_answer *out)
+static enum err put_card(const struct device_choice *device, const struct why *y, uint64_t bytes, bool is_least,
+                         struct page_answer *out)
 {
     char size[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add(&w, "%s%s", is_least ? "at least " : "", text_card(bytes, size));
+    words_add(&w, "%s%s", is_least ? "at least " : "", text_card_beside(bytes, y->reserved, size));
     return put_figure(out, device->config.context_bytes > 0 ? "smallest card, with CUDA's own" : "smallest card",
                       w.text);
 }
@@ -136,11 +137,23 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     out->card = strdup(w.text);
     if (out->card == NULL)
         return ERR_HOST_NOMEM;
-    return !y->has_refusal && out->as_it_ran != VERDICT_NONE ? put_card(device, fit.smallest_bytes, is_least, out)
+    return !y->has_refusal && out->as_it_ran != VERDICT_NONE ? put_card(device, y, fit.smallest_bytes, is_least, out)
                                                              : ERR_OK;
 }
 
 /* ---- the figures and the rows that the answer is about ---- */
+
+/* The request in its own unit, as the error has it, and in that of what it is compared with. */
+static const char *text_asked(uint64_t bytes, uint64_t most, char out[TEXT_NUMBER])
+{
+    char beside[TEXT_NUMBER];
+    struct words w = { .n = 0 };
+    words_add(&w, "%s", text_mib(bytes, out));
+    if (strcmp(out, text_mib_beside(bytes, most, beside)) != 0)
+        words_add(&w, " = %s", beside);
+    snprintf(out, TEXT_NUMBER, "%.*s", TEXT_NUMBER - 1, w.text);
+    return out;
+}
 
 /* At a refusal: what was asked for, what was live and what of the card could be had. Else what was live and reserved;
  * the smallest card comes with the sentence about it. */
@@ -148,9 +161,10 @@ static enum err take_figures(const struct why *y, struct page_answer *out)
 {
     char size[TEXT_NUMBER];
     const uint64_t usable = y->tune.baseline.trial.fits ? y->recorded_usable : y->usable;
-    enum err e = y->has_refusal ? put_figure(out, "asked for", text_mib(y->asked, size)) : ERR_OK;
+    const uint64_t most = y->has_refusal && usable != DEVICE_UNLIMITED ? usable : y->reserved;
+    enum err e = y->has_refusal ? put_figure(out, "asked for", text_asked(y->asked, most, size)) : ERR_OK;
     if (e == ERR_OK)
-        e = put_figure(out, y->has_refusal ? "live then" : "live at most", text_mib(y->live, size));
+        e = put_figure(out, y->has_refusal ? "live then" : "live at most", text_mib_beside(y->live, most, size));
     if (e != ERR_OK)
         return e;
     if (y->is_of_xla)
@@ -158,9 +172,9 @@ static enum err take_figures(const struct why *y, struct page_answer *out)
     if (!y->has_refusal)
         return put_figure(out, "reserved at most", text_mib(y->reserved, size));
     if (y->verdict == VERDICT_FRAGMENTED)
-        return put_figure(out, "free, in pieces", text_mib(why_unusable(y), size));
+        return put_figure(out, "free, in pieces", text_mib_beside(why_unusable(y), most, size));
     if (usable != DEVICE_UNLIMITED && usable > y->live && usable - y->live >= y->asked)
-        return put_figure(out, "free, in pieces", text_mib(usable - y->live, size));
+        return put_figure(out, "free, in pieces", text_mib_beside(usable - y->live, most, size));
     return usable > 0 && usable != DEVICE_UNLIMITED ? put_figure(out, "it could have", text_mib(usable, size)) : ERR_OK;
 }
 
@@ -282,7 +296,7 @@ static enum err take_gain(struct trace_reader *trace, const struct why *y, const
         return e;
     words_add(&w, "%s needs to be done. To take %s at most, set this before the program starts:",
               why_end_is_unseen(y) ? "As far as was recorded, nothing" : "Nothing",
-              text_mib((uint64_t)run_table_number(v->table, row, "card_peak_bytes"), most));
+              text_mib_beside((uint64_t)run_table_number(v->table, row, "card_peak_bytes"), y->reserved, most));
     if (text_stream_open(&to) != NULL)
         settings_put_paste(to.file, &settings, &y->tune.rules, y->tune.platform, "");
     free(out->act);

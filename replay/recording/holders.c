@@ -242,8 +242,7 @@ static void name_stack(const char *const *frames, size_t n, char out[static NAME
     }
 }
 
-/* Whether the recording shows Python: then what has no stack comes from a backward pass (phases.h).
- * Reads all stacks. */
+/* Whether the recording shows Python. */
 static bool has_python(const struct trace_reader *trace)
 {
     const char *const *frames;
@@ -253,6 +252,11 @@ static bool has_python(const struct trace_reader *trace)
         has = stack_frames_any(frames, n, stack_frame_is_python);
     }
     return has;
+}
+
+const char *holders_stackless_name(const struct trace_reader *trace)
+{
+    return has_python(trace) ? "(backward pass, no Python stack)" : "(no stack recorded)";
 }
 
 /* A request of the recording is held that has no stack. */
@@ -364,7 +368,7 @@ enum err holders_group(struct trace_reader *trace, const struct holdings *h, enu
                        struct err_detail *err)
 {
     struct holders g = { .n = 0 };
-    const char *none = lacks_stack(h) && has_python(trace) ? "(backward pass, no Python stack)" : "(no stack recorded)";
+    const char *none = lacks_stack(h) ? holders_stackless_name(trace) : "(no stack recorded)";
     uint32_t *row_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *row_of);      /* by stack: + 1 */
     enum err e = row_of == NULL ? err_no_memory(err) : ERR_OK;
     for (size_t i = 0; i < h->n && e == ERR_OK; i++)

@@ -75,6 +75,10 @@ struct holders {
     size_t n, room;
 };
 
+/* What a request without a stack is called: where Python was recorded it comes from a backward pass (phases.h). Static.
+ * Reads all stacks. */
+const char *holders_stackless_name(const struct trace_reader *trace);
+
 /* Groups what is held. ERR_HOST_NOMEM. */
 MUST_USE enum err holders_group(struct trace_reader *trace, const struct holdings *h, enum holder_key key,
                                 struct holders *out, struct err_detail *err);

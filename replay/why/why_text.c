@@ -248,10 +248,10 @@ static void add_cache(struct words *w, const struct why *y)
     }
     const bool is_recorded = y->recorded_reserved > 0;
     words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch %s %s, which %s %s beside what CUDA takes "
-                 "for itself.", text_mib(y->live, a), is_recorded ? "reserves" : "would reserve",
+                 "for itself.", text_mib_beside(y->live, y->reserved, a), is_recorded ? "reserves" : "would reserve",
               text_mib(y->reserved, b), card_tools_shows(y->tune.platform), is_recorded ? "shows" : "would show");
     if (y->reserved > y->live)
-        words_add(w, " The other %s are cache.", text_mib(y->reserved - y->live, c));
+        words_add(w, " The other %s are cache.", text_mib_beside(y->reserved - y->live, y->reserved, c));
 }
 
 static void add_retries(struct words *w, const struct why *y)

@@ -6,7 +6,7 @@
 
 const GRID_ROWS = 40;                /* of a grid; a button shows the rest */
 const SPREAD_LEAST = 1.05;           /* what counts as a difference in memory: 5 percent */
-const grid = { filter: 'all', text: '', cells: null, isWhole: new Set() };
+const grid = { cells: null, isWhole: new Set() };
 
 /* By setting and case: the row of the table. */
 function gridCells() {
@@ -115,17 +115,21 @@ function gridOf(title, interests, columns, nameOf) {
   return parts;
 }
 
+/* "rank 3", or a trace's file. */
+const traceOfCase = at => data.worst_rank === undefined ? traceName(data.cases[at].trace_path)
+  : 'rank ' + data.cases[at].rank;
+
 const namesOfCase = at => (data.cases[at].label + ' ' + deviceText(data.cases[at].device)).toLowerCase();
 
 /* The grids: one for each card; of a single trace one with a row for each card. */
 function drawGrid() {
-  const columns = gridColumns(), wanted = grid.text.toLowerCase();
-  const interests = data.cases.map((_, at) => interestOf(at)).filter(GRID_FILTERS[grid.filter])
+  const columns = gridColumns(), wanted = view.cases.toLowerCase();
+  const interests = data.cases.map((_, at) => interestOf(at)).filter(GRID_FILTERS[view.filter])
     .filter(one => namesOfCase(one.at).includes(wanted)).sort(byInterest);
   const cards = [...new Set(interests.map(one => data.cases[one.at].device))];
   const parts = data.n_traces === 1 ? gridOf('All cards', interests, columns, at => deviceText(data.cases[at].device))
     : cards.flatMap(card => gridOf(deviceText(card), interests.filter(one => data.cases[one.at].device === card),
-      columns, at => traceName(data.cases[at].trace_path)));
+      columns, traceOfCase));
   byId('matrix').replaceChildren(...parts);
   keepFitting(byId('matrix'), []);
   byId('matrix-says').textContent = grouped(interests.length) + ' of ' + grouped(data.cases.length) + ' cases, ' +
@@ -133,14 +137,12 @@ function drawGrid() {
 }
 
 function listenToGrid() {
-  byId('grid-filter').addEventListener('change', event => {
-    grid.filter = event.target.value;
-    drawGrid();
-  });
-  byId('grid-text').addEventListener('input', event => {
-    grid.text = event.target.value;
-    drawGrid();
-  });
+  const filter = byId('grid-filter'), text = byId('grid-text');
+  filter.value = view.filter;
+  text.value = view.cases;
+  filter.addEventListener('change', () => show({ filter: filter.value }));
+  text.addEventListener('input', () => show({ cases: text.value }));
+  onView(['filter', 'cases'], drawGrid);
 }
 
 /* The folders with which all paths begin. */
@@ -158,7 +160,8 @@ function drawMany() {
   const isPair = DIFFERENCE?.kind === 'traces';
   grid.cells = gridCells();
   const folder = commonFolder(data.cases.map(c => c.trace_path));
-  select.append(...data.cases.map((c, i) => element('option', { textContent: (isPair ? 'AB'[i] : i + 1) + ': ' +
+  const nameOf = i => isPair ? 'AB'[i] : data.worst_rank === undefined ? i + 1 : traceOfCase(i);
+  select.append(...data.cases.map((c, i) => element('option', { textContent: nameOf(i) + ': ' +
     (c.label.startsWith(folder) ? c.label.slice(folder.length) : c.label) })));
   select.addEventListener('change', () => chooseCase(select.selectedIndex));
   byId('pick-case').hidden = false;

@@ -333,6 +333,21 @@ function listenToControls() {
   listenToKeys();
 }
 
+/* The state of what has no case: of tables, the grid and folded parts. */
+const PAGE_WIDE = ['filter', 'cases', ...VIEW_LISTS];
+
+/* Folded parts open as the view says, and say it when a person opens them. */
+function listenToFolds() {
+  const wasOpen = new Map([...document.querySelectorAll('details[id]')].map(part => [part.id, part.open]));
+  for (const id of listOf('open'))
+    if (wasOpen.has(id))
+      byId(id).open = !wasOpen.get(id);
+  document.addEventListener('toggle', ({ target: { id, open } }) => {
+    if (wasOpen.has(id))
+      showInList('open', open === wasOpen.get(id) ? undefined : id, word => word === id);
+  }, true);
+}
+
 /* What depends on the width or the colours. */
 function drawAgain() {
   if (DIFFERENCE?.kind === 'traces')
@@ -374,16 +389,20 @@ function listenToPrinter() {
   window.addEventListener('afterprint', () => drawFor(false));
 }
 
-/* The most interesting case that is shown in detail. */
+/* The most interesting case that is shown in detail; of ranks the worst. */
 function firstCase() {
   const isDetailed = new Set(data.runs.filter(r => r.placed !== undefined).map(r => data.rows[r.row][ROW.at]));
   if (data.cases.length === 1)
     return 0;
+  if (isDetailed.has(data.worst_rank))
+    return data.worst_rank;
   return data.cases.map((_, at) => interestOf(at)).sort(byInterest).find(one => isDetailed.has(one.at))?.at ?? 0;
 }
 
 async function start() {
   const wanted = readAddress();
+  for (const key of PAGE_WIDE)
+    view[key] = wanted[key] ?? view[key];
   describe();
   drawMeanings();
   drawRemarks();
@@ -395,6 +414,7 @@ async function start() {
   listenToControls();
   listenToWindow();
   listenToPrinter();
+  listenToFolds();
   await chooseCase(wanted.case in data.cases ? wanted.case : firstCase(), wanted);
   document.documentElement.dataset.state = 'drawn';
   window.replayPage.drawnAt = performance.now();

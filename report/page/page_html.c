@@ -30,11 +30,12 @@ static void put_text(FILE *out, const char *text, size_t n)
 static void put_verdict(FILE *out, const struct page *p)
 {
     struct words w;
+    bool is_head = p->answer.verdict == NULL;
     for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
         if (w.n == 0)
             continue;
-        fprintf(out, "<p class=\"%s%s\">", i == 0 && p->answer.verdict == NULL ? "verdict" : "lead",
-                i == 0 ? " says-best" : "");
+        fprintf(out, "<p class=\"%s%s\">", is_head ? "verdict" : "lead", i == VERDICT_WINNER ? " says-best" : "");
+        is_head = false;
         put_text(out, w.text, strlen(w.text));
         fputs("</p>\n", out);
     }

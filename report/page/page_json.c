@@ -107,7 +107,7 @@ static void put_cases(struct json_writer *w, const struct verdict *v)
     static const char *const columns[] = { "trace_path", "trace_digest", "trace_source", "trace_events", "trace_allocs",
                                            "trace_starts", "trace_ends", "trace_peak_requested_bytes",
                                            "trace_live_peak_bytes", "trace_capacity_bytes", "trace_numbering",
-                                           "device" };
+                                           "device", "rank" };
     const char *first = run_table_text(v->table, 0, "trace_path");
     const size_t n_folder = folder_of_traces(v->table);
     json_put_array(w, "cases");
@@ -335,6 +335,15 @@ static void put_answer(struct json_writer *w, const struct page_answer *a)
     json_end_object(w);
 }
 
+/* Of a job's ranks the case to look at first. */
+static void put_worst_rank(struct json_writer *w, const struct verdict *v)
+{
+    size_t setting;
+    const size_t worst = verdict_worst_rank(v, &setting);
+    if (worst != VERDICT_NONE)
+        json_put_number(w, "worst_rank", worst);
+}
+
 static void put_page(FILE *out, const struct page *p)
 {
     struct json_writer w = json_writer(out);
@@ -348,6 +357,7 @@ static void put_page(FILE *out, const struct page *p)
     put_settings(&w, v);
     if (v->best_setting != VERDICT_NONE)
         json_put_number(&w, "best_setting", v->best_setting);
+    put_worst_rank(&w, v);
     put_cases(&w, v);
     json_put_number(&w, "n_traces", v->n_traces);
     json_put_number(&w, "n_devices", v->n_devices);

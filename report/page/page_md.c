@@ -232,12 +232,14 @@ void page_write_markdown(FILE *out, const struct page *p)
     const struct verdict *v = p->verdict;
     const size_t n = v->n_cases > 1 ? v->n_settings : v->table->n_rows;
     struct words w;
+    const char *bold = "**";         /* the first */
     for (size_t i = 0; verdict_sentence(v, i, &w); i++) {
         if (w.n == 0)
             continue;
-        fputs(i == 0 ? "**" : "", out);
+        fputs(bold, out);
         put_plain(out, w.text);
-        fputs(i == 0 ? "**\n\n" : "\n\n", out);
+        fprintf(out, "%s\n\n", bold);
+        bold = "";
     }
     put_notes(out, p);
     put_traces(out, v);

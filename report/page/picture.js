@@ -135,7 +135,7 @@ const kindColor = kind => color('kind-' + kind);
 /* A pen knows where the plot is and how high a byte stands. */
 function penOf(context, x, y, width, height, most) {
   const scale = height / (most * 1.08);
-  return { context, left: x, top: y, width, height, right: x + width, base: y + height,
+  return { context, levels: [], curves: [], left: x, top: y, width, height, right: x + width, base: y + height,
     yOf: bytes => y + height - bytes * scale, xOf: moment => x + width * moment / scene.trace.n_events };
 }
 
@@ -155,17 +155,29 @@ function drawScale(pen, most) {
   context.fillText(unit.name, pen.left - 42, pen.top - 6);
 }
 
+const AREA_APART = 3;                /* pixels of height from which a line is drawn between two areas */
+
+/* Areas on top of each other, with a line between them: some of their colours are alike to some eyes. */
 function drawAreas(pen, sums) {
-  const width = sums[0].length - 1, below = new Float64Array(width);
+  const { context } = pen, width = sums[0].length - 1, below = new Float64Array(width);
+  const high = new Float64Array(width);          /* of the area below, in pixels */
   picture.order.forEach((place, i) => {
-    const { context } = pen, kind = sums[place];
+    const kind = sums[place], lines = [];
     context.fillStyle = kindColor(place);
     for (let x = 0; x < width; x++) {
       const from = pen.yOf(below[x]), to = pen.yOf(below[x] += Math.max(0, kind[x]));
       if (from - to > 0.05)
         context.fillRect(pen.left + x, to, 1, from - to + (i > 0 ? 0.3 : 0));
+      if (from - to >= AREA_APART && high[x] >= AREA_APART)
+        lines.push([x, from]);
+      if (from - to > 0.05)
+        high[x] = from - to;
     }
+    context.fillStyle = color('back');
+    for (const [x, y] of lines)
+      context.fillRect(pen.left + x, y - 0.5, 1, 1);
   });
+  pen.areas = below;
 }
 
 const STEP_APART = 40;               /* pixels between the numbers of two steps */
@@ -200,18 +212,18 @@ function drawReserved(pen, run, moments, stroke, dash) {
   context.lineWidth = 2;
   context.setLineDash(dash);
   context.beginPath();
-  let before = null;
-  moments.forEach((moment, x) => {
-    const bytes = reservedAt(run, moment);
-    if (bytes === null)
+  const curve = [...moments].map(moment => reservedAt(run, moment)).map(bytes => bytes === null ? null
+    : pen.yOf(bytes));
+  curve.forEach((y, x) => {
+    if (y === null)
       return;
-    if (before === null)
-      context.moveTo(pen.left + x, pen.yOf(bytes));
+    if (x === 0)
+      context.moveTo(pen.left, y);
     else
-      context.lineTo(pen.left + x, pen.yOf(before));
-    context.lineTo(pen.left + x, pen.yOf(bytes));
-    before = bytes;
+      context.lineTo(pen.left + x, curve[x - 1] ?? y);
+    context.lineTo(pen.left + x, y);
   });
+  pen.curves.push(curve);
   context.stroke();
   context.restore();
 }
@@ -224,6 +236,7 @@ function drawLevel(pen, bytes, text, dash) {
   context.strokeStyle = context.fillStyle = color('text');
   context.lineWidth = 1.5;
   strokeLine(context, pen.left, y, pen.right, y, dash);
+  pen.levels.push(y);
   const isTaken = picture.refusals.some(([moment]) => pen.xOf(moment) < pen.left + LEVEL_NAME);
   context.textAlign = isTaken ? 'end' : 'start';
   writeOver(context, text, isTaken ? pen.right - 6 : pen.left + 6, y - 5);
@@ -242,13 +255,41 @@ function drawRefused(pen) {
     strokeLine(context, x - 6, to + 6, x + 6, to - 6, []);
     if (i < all.length - 1)
       return;
-    const isLeft = x > (pen.left + pen.right) / 2;
-    context.textAlign = isLeft ? 'end' : 'start';
+    context.textAlign = 'start';
     context.font = '600 13px system-ui, sans-serif';
-    writeOver(context, 'refused: ' + exactText(bytes) + (all.length > 1 ? ', and ' + (all.length - 1) + ' before' : ''),
-      x + (isLeft ? -12 : 12), Math.max(pen.top + 30, to + 16));
+    writeRefused(pen, 'refused: ' + exactText(bytes) + (all.length > 1 ? ', and ' + (all.length - 1) + ' before' : ''),
+      x, to);
     context.font = PICTURE_FONT;
   });
+}
+
+/* Whether a box of pixels covers no curve and no level, and, if `isStrict`, no area either. */
+function isClear(pen, box, isStrict) {
+  if (pen.levels.some(y => y > box.top && y < box.bottom))
+    return false;
+  const from = Math.max(1, Math.floor(box.left - pen.left)), to = Math.min(pen.width, Math.ceil(box.right - pen.left));
+  for (let x = from; x < to; x++) {
+    if (isStrict && pen.yOf(pen.areas[x]) < box.bottom)
+      return false;
+    for (const curve of pen.curves) {
+      const y = curve[x], before = curve[x - 1] ?? y;
+      if (y !== null && Math.min(y, before) - 2 < box.bottom && Math.max(y, before) + 2 > box.top)
+        return false;
+    }
+  }
+  return true;
+}
+
+/* The size of a refused request beside its cross, where it hides nothing. */
+function writeRefused(pen, text, x, y) {
+  const { context } = pen, width = context.measureText(text).width, isLeft = x > (pen.left + pen.right) / 2;
+  const boxes = [14, 50, 90, 140, 200, 260].flatMap(away => [16, 31, 46, 61, 76, 91, 106, -8].map(down => {
+    const left = isLeft ? x - away - width : x + away, base = Math.max(pen.top + 12, y + down);
+    return { left: left - 3, right: left + width + 3, top: base - 12, bottom: base + 4, base };
+  })).filter(box => box.left > pen.left && box.right < pen.right);
+  const box = boxes.find(one => isClear(pen, one, true)) ?? boxes.find(one => isClear(pen, one, false)) ?? boxes[0];
+  if (box)
+    writeOver(context, text, box.left + 3, box.base);
 }
 
 const PICTURE_FONT = '12px system-ui, sans-serif';
@@ -284,7 +325,7 @@ function pictureKey(kind, total) {
   sample.style.background = kindColor(kind);
   return element('span', { className: 'key' }, sample, element('span', {},
     element('span', { className: 'label', textContent: picture.names[kind] + isGuess + ' ' }),
-    element('strong', { textContent: sums[kind] > 0 ? exactText(sums[kind]) : '' }), ' ',
+    element('strong', { textContent: sums[kind] > 0 ? besideText(sums[kind], total) : '' }), ' ',
     element('span', { className: 'unit', textContent: sums[kind] > 0 ? shareText(sums[kind] / total)
       : 'none at that moment' })));
 }
@@ -313,10 +354,11 @@ function pictureTip(moment) {
   const near = picture.refusals.filter(one => apart(one) < PICTURE_POINT).sort((a, b) => apart(a) - apart(b))[0];
   const at = near ? near[0] : moment, { sums } = sumsAt(at);
   const kinds = [...sums.keys()].filter(kind => sums[kind] > 0).sort((a, b) => sums[b] - sums[a]);
-  const lines = [momentText(scene.trace, at) + ': ' + exactText(sums.reduce((a, b) => a + b, 0)) + ' live',
-  ...picturedRuns().filter(run => reservedAt(run, at) !== null).map(run => exactText(reservedAt(run, at)) +
-    ' reserved ' + roleOf(run.row)),
-  ...kinds.slice(0, 4).map(kind => exactText(sums[kind]) + ' ' + picture.names[kind])];
+  const live = sums.reduce((a, b) => a + b, 0), reserved = picturedRuns().filter(run => reservedAt(run, at) !== null);
+  const most = Math.max(live, ...reserved.map(run => reservedAt(run, at)));
+  const lines = [momentText(scene.trace, at) + ': ' + besideText(live, most) + ' live',
+  ...reserved.map(run => besideText(reservedAt(run, at), most) + ' reserved ' + roleOf(run.row)),
+  ...kinds.slice(0, 4).map(kind => besideText(sums[kind], most) + ' ' + picture.names[kind])];
   return (near ? ['refused: ' + exactText(near[1])] : []).concat(lines);
 }
 

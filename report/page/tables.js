@@ -7,7 +7,7 @@
 function table(host, columns, items, options) {
   const body = element('tbody');
   const head = element('tr');
-  const sorted = { by: -1, falling: false };         /* -1: in the order given */
+  const sorted = sortOf(host, columns);
   function fill() {
     const { value } = columns[sorted.by] || { value: item => items.indexOf(item) };
     const order = items.slice().sort((a, b) => compare(value(a), value(b)) * (sorted.falling ? -1 : 1));
@@ -23,6 +23,8 @@ function table(host, columns, items, options) {
     button.addEventListener('click', () => {
       sorted.falling = sorted.by === i ? !sorted.falling : false;
       sorted.by = i;
+      if (host.id)
+        showInList('sort', host.id + '.' + (sorted.falling ? '-' : '') + i, isSortOf(host));
       fill();
     });
     const th = element('th', { scope: 'col', className: column.kind || '' }, button);
@@ -31,6 +33,14 @@ function table(host, columns, items, options) {
   fill();
   host.replaceChildren(element('table', {}, element('thead', {}, head), body));
   keepFitting(host, columns);
+}
+
+const isSortOf = host => word => word.startsWith(host.id + '.');
+
+/* How a table is sorted, as the view says; { by: -1 }: in the order given. */
+function sortOf(host, columns) {
+  const text = listOf('sort').find(isSortOf(host))?.slice(host.id.length + 1) ?? '', by = Number(text.replace('-', ''));
+  return text !== '' && by in columns ? { by, falling: text.startsWith('-') } : { by: -1, falling: false };
 }
 
 /* ---- tables that are wider than their box ---- */
@@ -44,7 +54,8 @@ const widths = new ResizeObserver(entries => entries.forEach(({ target }) => {
 /* From now on a box folds columns where they do not fit, and says what is folded or lies beyond its edge. */
 function keepFitting(host, columns) {
   const there = fits.get(host), note = there?.note ?? element('p', { className: 'quiet fold-note' });
-  fits.set(host, { columns, note, isAll: there?.isAll ?? false, folded: [] });
+  fits.set(host, { columns, note, isAll: there?.isAll ?? listOf('columns').includes(host.id + '.wide'),
+    folded: [] });
   host.after(note);
   widths.observe(host);
   fit(host);
@@ -91,6 +102,8 @@ function foldButton(host, it) {
     : 'Show all columns' });
   button.addEventListener('click', () => {
     it.isAll = !it.isAll;
+    if (host.id)
+      showInList('columns', it.isAll ? host.id + '.wide' : undefined, word => word === host.id + '.wide');
     fit(host);
     it.note.querySelector('button')?.focus();
   });
@@ -179,6 +192,7 @@ const PHONE_COLUMNS = ['outcome', 'card_peak_bytes', 'device_time_ns'];
 function showAllColumns(event) {
   const isAll = event.target.getAttribute('aria-pressed') !== 'true';
   event.target.setAttribute('aria-pressed', isAll);
+  showInList('columns', isAll ? 'rows' : undefined, word => word === 'rows');
   byId('rows').querySelector('table').classList.toggle('few', !isAll);
   fit(byId('rows'));
 }
@@ -200,7 +214,8 @@ function drawRows() {
   byId('so-far').hidden = !endsRefused() || !rows.some(i => isOk(data.rows[i]));
   byId('so-far').textContent = OK_SO_FAR[0].toUpperCase() + OK_SO_FAR.slice(1) + '.';
   table(byId('rows'), columns, rows, { isBest: i => bestHere() === i });
-  const isAll = byId('more-columns').getAttribute('aria-pressed') === 'true';
+  const isAll = listOf('columns').includes('rows');
+  byId('more-columns').setAttribute('aria-pressed', isAll);
   byId('rows').querySelector('table').classList.toggle('few', !isAll);
   fit(byId('rows'));
 }

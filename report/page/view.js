@@ -22,12 +22,18 @@ const view = {
   zoom: 1, top: 0, topB: 0,          /* of the maps: magnification, first byte shown in A and in B */
   hidden: 0,                         /* runs that the chart leaves out, a bit each */
   axis: 'event',                     /* what the chart's ticks say: event, time or step */
+  filter: 'all', cases: '',          /* of the grid of a sweep: which cases, and a text in their names */
+  sort: '',                          /* tables that are sorted, "rows.3" by the 4th column, "rows.-3" from the most */
+  columns: '',                       /* tables that show all their columns, "rows", or those that do not fit,
+                                      * "rows.wide" */
+  open: '',                          /* folded parts that were opened, and open ones that were folded */
 };
-const VIEW_TEXTS = ['color', 'hold', 'axis', 'find', 'inside', 'order'];
+const VIEW_LISTS = ['sort', 'columns', 'open'];
+const VIEW_TEXTS = ['color', 'hold', 'axis', 'find', 'inside', 'order', 'filter', 'cases', ...VIEW_LISTS];
 const VIEW_TEXT_MOST = 2000;
 /* What a text may be; what is looked for may be anything. */
 const VIEW_WORDS = { color: ['line', 'size', 'category', 'find'], hold: ['at', 'peak', 'refusal', 'growth'],
-  axis: ['event', 'time', 'step'], order: ['outer', 'inner'] };
+  axis: ['event', 'time', 'step'], order: ['outer', 'inner'], filter: ['all', 'differs', 'spread', 'fails'] };
 const VIEW_NUMBERS = ['case', 'a', 'b', 'request', 'group', 'hidden'];
 
 const drawers = [];                  /* { keys, draw }: called when one of the keys has changed */
@@ -84,6 +90,14 @@ function show(changes) {
     isDrawing = true;
     requestAnimationFrame(() => isDrawingAll || drawChanged());
   }
+}
+
+/* The words of a list in the view. */
+const listOf = key => view[key].split(',').filter(word => word !== '');
+
+/* Puts a word into a list of the view in the place of those that `isOther` tells; undefined: takes them out. */
+function showInList(key, word, isOther) {
+  show({ [key]: [...listOf(key).filter(one => !isOther(one)), ...word === undefined ? [] : [word]].join(',') });
 }
 
 /* ---- the address ---- */

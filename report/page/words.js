@@ -61,6 +61,13 @@ function exactText(n) {
   return (n % unit[0] === 0 ? n / unit[0] : (n / unit[0]).toFixed(2)) + unit[1];
 }
 
+/* The same in the unit of a larger size that it is compared with: 0.98 MiB beside 192.47 MiB. */
+function besideText(n, other) {
+  if (other >= 16 * GIB && n < 16 * GIB && n >= 100 * MIB)
+    return (n / GIB).toFixed(2) + ' GiB';
+  return other >= MIB && n < MIB && n >= 0.1 * MIB ? (n / MIB).toFixed(2) + ' MiB' : exactText(n);
+}
+
 /* A card's size, as people name it: 7.79 GiB, 300 MiB. */
 function cardText(n) {
   const unit = n >= 4 * GIB || n % GIB === 0 ? { name: ' GiB', bytes: GIB } : { name: ' MiB', bytes: MIB };

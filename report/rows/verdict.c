@@ -487,7 +487,7 @@ static bool rank_settings(struct verdict *v)
     }
     for (size_t i = 0; i < v->n_settings; i++)
         all[i] = over_cases(&v->settings[v->settings_best_first[i]]);
-    put_first(v->settings_best_first, winner_over_cases(all, v->n_settings));
+    put_first(v->settings_best_first, winner_over_cases(all, v->n_settings, &v->n_alike_settings));
     free(all);
     if (v->settings[v->settings_best_first[0]].n_ok > 0)
         v->best_setting = v->settings_best_first[0];
@@ -597,7 +597,8 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
         return;
     }
     const struct verdict_setting *s = &v->settings[v->best_setting];
-    words_add(w, "%s %s: it ", s->label, v->n_settings > 1 ? "does best over all" : "is the only setting");
+    words_add(w, "%s %s: it ", s->label, v->n_settings == 1 ? "is the only setting" : v->n_alike_settings > 1
+              ? "does as well as any over all" : "does best over all");
     add_cases(w, v, s);
     words_add(w, ". There it takes ");
     if (v->n_traces == 1)
@@ -611,6 +612,84 @@ static void say_winner_of_cases(const struct verdict *v, struct words *w)
         winner_say_price(w, v->table->price_bytes_per_ms);
     }
     words_add(w, ".");
+    if (v->n_alike_settings > 1)
+        words_add(w, " %zu of %zu settings are alike: on average they differ by less than 2%% of the card, and the "
+                  "simplest is named.", v->n_alike_settings, v->n_settings);
+}
+
+/* ---- ranks of one job ---- */
+
+/* Whether all cases are ranks of one job, on cards of one kind. */
+static bool is_of_ranks(const struct verdict *v)
+{
+    const struct run_table *t = v->table;
+    const struct field *first = run_table_cell(t, 0, "job");
+    bool is_one_job = v->n_cases > 1 && v->n_devices == 1 && first->kind == FIELD_TEXT;
+    for (size_t i = 1; i < v->n_cases && is_one_job; i++) {
+        const struct field *job = run_table_cell(t, v->cases[i].first_row, "job");
+        is_one_job = job->kind == FIELD_TEXT && strcmp(job->text, first->text) == 0;
+    }
+    return is_one_job;
+}
+
+/* The settings that ranks are compared under: PyTorch as it comes, or else the best. */
+static size_t setting_of_ranks(const struct verdict *v)
+{
+    for (size_t i = 0; i < v->n_settings; i++)
+        if (v->settings[i].is_default)
+            return i;
+    return v->best_setting;
+}
+
+/* The least and the most that ranks reserve under a setting, as rows, and of live data in bytes. */
+struct rank_extremes {
+    size_t  worst, least;            /* VERDICT_NONE: no run has the setting */
+    int64_t live_most, live_least;
+};
+
+static struct rank_extremes extremes_of_ranks(const struct verdict *v, size_t setting)
+{
+    const struct run_table *t = v->table;
+    struct rank_extremes x = { VERDICT_NONE, VERDICT_NONE, 0, INT64_MAX };
+    for (size_t row = 0; row < t->n_rows; row++) {
+        if (v->setting_of[row] != setting)
+            continue;
+        const int64_t live = run_table_number(t, row, "trace_peak_requested_bytes");
+        if (x.worst == VERDICT_NONE || row_reserved(t, row) > row_reserved(t, x.worst))
+            x.worst = row;
+        if (x.least == VERDICT_NONE || row_reserved(t, row) < row_reserved(t, x.least))
+            x.least = row;
+        x.live_most = live > x.live_most ? live : x.live_most;
+        x.live_least = live < x.live_least ? live : x.live_least;
+    }
+    return x;
+}
+
+size_t verdict_worst_rank(const struct verdict *v, size_t *setting)
+{
+    *setting = is_of_ranks(v) ? setting_of_ranks(v) : VERDICT_NONE;
+    const size_t row = *setting == VERDICT_NONE ? VERDICT_NONE : extremes_of_ranks(v, *setting).worst;
+    return row == VERDICT_NONE ? VERDICT_NONE : v->case_of[row];
+}
+
+/* The answer of `replay FOLDER`, as far as runs tell it. */
+static void say_ranks(const struct verdict *v, struct words *w)
+{
+    char reserved[TEXT_NUMBER], apart[TEXT_NUMBER], live[TEXT_NUMBER];
+    size_t setting;
+    if (verdict_worst_rank(v, &setting) == VERDICT_NONE)
+        return;
+    const struct rank_extremes x = extremes_of_ranks(v, setting);
+    const uint64_t most = row_reserved(v->table, x.worst), spread = most - row_reserved(v->table, x.least);
+    words_add(w, "The worst is rank %" PRId64 ": %s reserved under %s%s.", run_table_number(v->table, x.worst, "rank"),
+              text_mib(most, reserved), v->settings[setting].label,
+              verdict_is_ok(v->table, x.worst) ? "" : ", and a request was refused");
+    if (spread == 0 && x.live_most == x.live_least)
+        words_add(w, " The %zu ranks take the same.", v->n_cases);
+    else
+        words_add(w, " The %zu ranks lie %s apart (%.1f%% of the worst), their live data %s.", v->n_cases,
+                  text_mib(spread, apart), most > 0 ? 100 * (double)spread / (double)most : 0,
+                  text_mib((uint64_t)(x.live_most - x.live_least), live));
 }
 
 /* What the winner's memory was spent on. A table does not tell whether a run of PyTorch's had expandable segments. */
@@ -767,32 +846,30 @@ static void say_lower_bounds(const struct verdict *v, struct words *w)
                      "bounds. The program may need more.", n, v->n_cases, cases_word(v));
 }
 
+static void say_winner(const struct verdict *v, struct words *w)
+{
+    if (v->n_cases == 1)
+        say_winner_of_case(v, w);
+    else
+        say_winner_of_cases(v, w);
+}
+
+static void say_beside_winner(const struct verdict *v, struct words *w)
+{
+    if (v->n_cases == 1 && v->cases[0].best_row != VERDICT_NONE)
+        say_losses(v, w);
+    else if (v->n_cases > 1 && v->best_setting != VERDICT_NONE)
+        say_other_end(v, w);
+}
+
 bool verdict_sentence(const struct verdict *v, size_t i, struct words *out)
 {
+    static void (*const say[])(const struct verdict *, struct words *) = {
+        say_ranks, say_winner, say_beside_winner, say_possible, say_ooms, say_lower_bounds,
+    };
     *out = (struct words){ .n = 0 };
-    switch (i) {
-    case 0:
-        if (v->n_cases == 1)
-            say_winner_of_case(v, out);
-        else
-            say_winner_of_cases(v, out);
-        return true;
-    case 1:
-        if (v->n_cases == 1 && v->cases[0].best_row != VERDICT_NONE)
-            say_losses(v, out);
-        else if (v->n_cases > 1 && v->best_setting != VERDICT_NONE)
-            say_other_end(v, out);
-        return true;
-    case 2:
-        say_possible(v, out);
-        return true;
-    case 3:
-        say_ooms(v, out);
-        return true;
-    case 4:
-        say_lower_bounds(v, out);
-        return true;
-    default:
+    if (i >= sizeof say / sizeof say[0])
         return false;
-    }
+    say[i](v, out);
+    return true;
 }

@@ -46,6 +46,7 @@ struct verdict {
     uint32_t *rows_best_first;       /* row numbers: case by case, within a case best first */
     uint32_t *settings_best_first;   /* numbers of settings */
     size_t   best_setting;           /* VERDICT_NONE: none got through anything */
+    size_t   n_alike_settings;       /* how many are as good over all, the best among them (winner.h) */
 };
 
 /* The table outlives it. ERR_HOST_NOMEM. */
@@ -54,14 +55,20 @@ void verdict_close(struct verdict *v);
 
 bool verdict_is_ok(const struct run_table *t, size_t row);
 
+/* Of the ranks of one job on one kind of card: the case of the rank that needs most under the setting that is compared
+ * (*setting); VERDICT_NONE: the cases are something else. */
+size_t verdict_worst_rank(const struct verdict *v, size_t *setting);
+
 /* Whether two runs are of one trace. */
 bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b);
 
 /* Whether the row's policy is PyTorch's allocator as it comes, in whatever words. */
 bool verdict_is_default(const struct verdict *v, size_t row);
 
-/* The sentences at the head of a report, `i` from 0: who wins and at what cost; what the winner's memory is spent on;
- * what is possible; who runs out of memory. Skip an empty one. Returns false after the last. */
+/* The sentences at the head of a report, `i` from 0: how far ranks lie apart; who wins and at what cost
+ * (VERDICT_WINNER); what the winner's memory is spent on; what is possible; who runs out of memory. Skip an empty one.
+ * Returns false after the last. */
+enum { VERDICT_WINNER = 1 };
 bool verdict_sentence(const struct verdict *v, size_t i, struct words *out);
 
 #endif

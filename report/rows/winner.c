@@ -118,9 +118,10 @@ size_t winner_of(const struct contender *all, size_t n, uint64_t price_bytes_per
     return best;
 }
 
-size_t winner_over_cases(const struct contender_over_cases *all, size_t n)
+size_t winner_over_cases(const struct contender_over_cases *all, size_t n, size_t *n_alike)
 {
     size_t first = 0;
+    *n_alike = 0;
     assert(n > 0);
     for (size_t i = 1; i < n; i++)
         if (winner_compare_over_cases(&all[i], &all[first]) < 0)
@@ -130,6 +131,7 @@ size_t winner_over_cases(const struct contender_over_cases *all, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (all[i].n_ok != all[first].n_ok || all[i].mean_score > most)
             continue;
+        ++*n_alike;
         const int by_changes = compare_changes(&all[i].setting, &all[best].setting);
         if (by_changes < 0 || (by_changes == 0 && winner_compare_over_cases(&all[i], &all[best]) < 0))
             best = i;

@@ -91,8 +91,9 @@ struct contender_over_cases {
 };
 int winner_compare_over_cases(const struct contender_over_cases *a, const struct contender_over_cases *b);
 
-/* The winner over many cases: rule 3 among those that get through as many as the first of that order. */
-size_t winner_over_cases(const struct contender_over_cases *all, size_t n);
+/* The winner over many cases: rule 3 among those that get through as many as the first of that order. *n_alike: how
+ * many these are, the winner among them. */
+size_t winner_over_cases(const struct contender_over_cases *all, size_t n, size_t *n_alike);
 
 /* The sentence that names the winner and says how the others compare, at most `most` of them. One got through. */
 void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t price_bytes_per_ms, size_t most);

@@ -45,10 +45,13 @@ const char *text_event(const char *word, int64_t number, char buf[TEXT_NUMBER])
     return buf;
 }
 
+/* Sizes below these are told in MiB; beside one that is told in GiB, in that unit as far as two digits tell it. */
+static const uint64_t gib_from = UINT64_C(16) << 30, gib_beside_from = UINT64_C(100) << 20;
+
 const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER])
 {
     const double mib = (double)bytes / (1 << 20);
-    if (bytes >= UINT64_C(16) << 30)
+    if (bytes >= gib_from)
         snprintf(buf, TEXT_NUMBER, "%.2f GiB", mib / 1024);
     else if (bytes > 0 && bytes < UINT64_C(1) << 10)
         snprintf(buf, TEXT_NUMBER, "%" PRIu64 " B", bytes);
@@ -61,11 +64,29 @@ const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER])
     return buf;
 }
 
+static bool is_told_in_gib(uint64_t bytes, uint64_t other)
+{
+    return bytes >= gib_from || (other >= gib_from && bytes >= gib_beside_from);
+}
+
+const char *text_mib_beside(uint64_t bytes, uint64_t other, char buf[TEXT_NUMBER])
+{
+    if (!is_told_in_gib(bytes, other))
+        return text_mib(bytes, buf);
+    snprintf(buf, TEXT_NUMBER, "%.2f GiB", (double)bytes / (1 << 30));
+    return buf;
+}
+
+const char *text_card_beside(uint64_t bytes, uint64_t other, char buf[TEXT_NUMBER])
+{
+    const uint64_t shown = is_told_in_gib(bytes, other) ? UINT64_C(1) << 30 : UINT64_C(1) << 20;
+    const uint64_t hundredths = bytes / shown * 100 + divide_up(bytes % shown * 100, shown);
+    return text_mib_beside(divide_up(hundredths * shown, 100), other, buf);
+}
+
 const char *text_card(uint64_t bytes, char buf[TEXT_NUMBER])
 {
-    const uint64_t shown = bytes >= UINT64_C(16) << 30 ? UINT64_C(1) << 30 : UINT64_C(1) << 20;
-    const uint64_t hundredths = bytes / shown * 100 + divide_up(bytes % shown * 100, shown);
-    return text_mib(divide_up(hundredths * shown, 100), buf);
+    return text_card_beside(bytes, bytes, buf);
 }
 
 void words_add(struct words *w, const char *fmt, ...)

@@ -24,8 +24,13 @@ const char *text_time(uint64_t ns, char buf[TEXT_NUMBER]);
  * that readers compare. Returns `buf`. */
 const char *text_mib(uint64_t bytes, char buf[TEXT_NUMBER]);
 
-/* The same of a card that is needed, of 1 MiB or more: what is shown is never less than `bytes`. */
+/* The same in the unit of a larger size that it is compared with: 5.94 GiB beside 69.48 GiB. What is too small for that
+ * keeps its own. */
+const char *text_mib_beside(uint64_t bytes, uint64_t other, char buf[TEXT_NUMBER]);
+
+/* text_mib of a card that is needed, of 1 MiB or more: what is shown is never less than `bytes`. */
 const char *text_card(uint64_t bytes, char buf[TEXT_NUMBER]);
+const char *text_card_beside(uint64_t bytes, uint64_t other, char buf[TEXT_NUMBER]);
 
 /* "record 12" if `word` is "record"; "the start" if number < 0, before the first event. Returns `buf`. */
 const char *text_event(const char *word, int64_t number, char buf[TEXT_NUMBER]);

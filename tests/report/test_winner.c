@@ -140,11 +140,14 @@ Test(winner, over_cases_the_default_wins_if_it_is_alike)
 {
     const struct simplicity plain = { .typed = "a", .is_default = true }, changed = { .typed = "b", .n_changed = 1 };
     const struct contender_over_cases all[] = { { changed, 8, 1.00, 0.1 }, { plain, 8, 1.09, 0.1 } };
-    cr_expect_eq(winner_over_cases(all, 2), 1);
+    size_t n_alike;
+    cr_expect_eq(winner_over_cases(all, 2, &n_alike), 1);
+    cr_expect_eq(n_alike, 2);
     const struct contender_over_cases apart[] = { { changed, 8, 1.00, 0.1 }, { plain, 8, 1.11, 0.1 } };
-    cr_expect_eq(winner_over_cases(apart, 2), 0);
+    cr_expect_eq(winner_over_cases(apart, 2, &n_alike), 0);
+    cr_expect_eq(n_alike, 1);
     const struct contender_over_cases fewer[] = { { changed, 8, 1.00, 0.1 }, { plain, 7, 1.00, 0.1 } };
-    cr_expect_eq(winner_over_cases(fewer, 2), 0);
+    cr_expect_eq(winner_over_cases(fewer, 2, &n_alike), 0);
 }
 
 Test(winner, over_cases_more_cases_come_first_and_then_the_mean_score)
