@@ -450,6 +450,13 @@ static bool is_one_tensor(const struct why *w)
     return w->asked > w->usable || (is_huge && !fits_with_cure(w));
 }
 
+/* The refused request fits on the card, and all else that is larger in the last turn is together as large: it is not one
+ * tensor that exceeds, but an input whose tensors are all larger. */
+static bool is_one_of_many_larger(const struct why *w)
+{
+    return w->holds[VERDICT_LARGER_INPUT] && w->asked <= w->usable && w->input.bytes / 2 >= w->asked;
+}
+
 /* A request that was survived may have been a try, which is as large as none that follows. */
 bool why_turn_exceeds(const struct why *w)
 {
@@ -513,9 +520,9 @@ static void judge_refused(struct why *w)
 {
     const bool is_far = is_far_from_full(w);
     const bool is_open = (why_is_early(w) && !is_far) || (why_is_in_new_part(w) && !has_room_for_part(w));
-    w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w);
     w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
+    w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w) && !is_one_of_many_larger(w);
     const bool is_full = w->shortfall > 0 || !is_much_unusable(w) || why_turn_exceeds(w) || would_fill_soon(w) ||
                          why_dies_all_the_same(w);
     w->holds[VERDICT_FULL] = is_full || is_open;

@@ -124,3 +124,15 @@ def more_tasks_in_the_third_step():
 @dies("full|leak", 0.7, "the first outer step, many inner steps", "fewer inner steps")
 def first_outer_step():
     outer_steps([4])
+
+
+@dies("larger-input", 0.5, "one long document lies in a batch of short ones, which are padded to it")
+def long_document_among_short_ones():
+    table = nn.Embedding(1000, 256).cuda()
+    layers = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 128)).cuda()
+    optimizer = torch.optim.AdamW([*table.parameters(), *layers.parameters()])
+    for length in (120, 140, 128, 110, 150, 132, 125, 138, 118, 1400):
+        optimizer.zero_grad()
+        ids = torch.zeros(32, length, dtype=torch.long, device="cuda")
+        layers(table(ids)).square().mean().backward()
+        optimizer.step()
