@@ -2,6 +2,7 @@
 /* Facts first, then which verdicts they support; the first that holds is told. */
 #include "replay/why/why.h"
 
+#include "base/torch_sizes.h"
 #include "base/units.h"
 #include "replay/recording/phases.h"
 #include "replay/recording/recorded_settings.h"
@@ -27,6 +28,9 @@ enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
 
 /* If at most a quarter is free but of no use, it counts how soon it would be used up. */
 enum { FILLS_SHARE = 4 };
+
+/* So many requests of one line that are joined are results that were kept one by one. */
+enum { JOINED_LEAST = 8 };
 
 /* Fewer activations live at once may be what the next layers need, and no graph. */
 enum { SAVED_LEAST = 8 };
@@ -167,12 +171,34 @@ static enum err read_new_part(struct why *w, struct trace_reader *trace, struct 
     return new_part_find(trace, c->first_of_end, 0, until, &w->part, err);
 }
 
+/* Whether what was refused is as large as all that one line holds in many requests: results that were kept one by one
+ * and are joined (torch.cat). */
+static bool joins_what_is_held(const struct why *w)
+{
+    const struct holder *h = w->lines.n > 0 && !w->is_by_size ? &w->lines.at[0] : NULL;
+    return w->has_refusal && w->later_live == 0 && h != NULL && h->n >= JOINED_LEAST &&
+           h->bytes >= w->live / 2 && align_up(h->bytes, TORCH_MIN_BLOCK) == align_up(w->asked, TORCH_MIN_BLOCK);
+}
+
+/* Who holds more and more. What joins results in one request is no growth of its own: they alone must have grown. */
+static enum err read_growth(struct why *w, struct trace_reader *trace, struct err_detail *err)
+{
+    const uint64_t peak = trace_info(trace)->peak_requested_bytes;
+    const uint64_t need = !w->has_refusal ? peak : add_capped(w->live, w->asked);
+    enum err e = growth_find(trace, w->moment, need, &w->growth, err);
+    if (e != ERR_OK || w->growth.is_found || !joins_what_is_held(w))
+        return e;
+    growth_close(&w->growth);
+    e = growth_find(trace, w->moment, w->live, &w->growth, err);
+    w->joins = w->growth.is_found;
+    return e;
+}
+
 /* Who holds more and more, whether the last input is larger, and how far the program came. */
 static enum err read_course(struct why *w, struct trace_reader *trace, struct err_detail *err)
 {
     struct phases phases;
-    const uint64_t peak = trace_info(trace)->peak_requested_bytes;
-    enum err e = growth_find(trace, w->moment, w->has_refusal ? add_capped(w->live, w->asked) : peak, &w->growth, err);
+    enum err e = read_growth(w, trace, err);
     if (e == ERR_OK && w->has_refusal && w->moment < trace_info(trace)->events)
         e = telling_line_of_event(trace, w->moment, sizeof w->asked_line, w->asked_line, err);
     if (e != ERR_OK)
@@ -450,8 +476,8 @@ static bool is_one_tensor(const struct why *w)
     return w->asked > w->usable || (is_huge && !fits_with_cure(w));
 }
 
-/* The refused request fits on the card, and all else that is larger in the last turn is together as large: it is not one
- * tensor that exceeds, but an input whose tensors are all larger. */
+/* The refused request fits on the card, and all else that is larger in the last turn is together as large: it is not
+ * one tensor that exceeds, but an input whose tensors are all larger. */
 static bool is_one_of_many_larger(const struct why *w)
 {
     return w->holds[VERDICT_LARGER_INPUT] && w->asked <= w->usable && w->input.bytes / 2 >= w->asked;
@@ -522,7 +548,7 @@ static void judge_refused(struct why *w)
     const bool is_open = (why_is_early(w) && !is_far) || (why_is_in_new_part(w) && !has_room_for_part(w));
     w->holds[VERDICT_LARGER_INPUT] = is_larger_input(w) &&
                                      (w->growth.grows_in_input || (!is_far && !fits_with_cure(w)));
-    w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w) && !is_one_of_many_larger(w);
+    w->holds[VERDICT_ONE_TENSOR] = is_one_tensor(w) && !w->joins && !is_one_of_many_larger(w);
     const bool is_full = w->shortfall > 0 || !is_much_unusable(w) || why_turn_exceeds(w) || would_fill_soon(w) ||
                          why_dies_all_the_same(w);
     w->holds[VERDICT_FULL] = is_full || is_open;

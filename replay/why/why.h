@@ -126,6 +126,7 @@ struct why {
     char     asked_line[WHY_SENTENCE];           /* asked for what was refused; "": not known */
     enum why_reached reached;        /* before the refusal that ended it */
     struct growth growth;
+    bool     joins;                  /* the refused request was to join what the growth keeps, as torch.cat does */
     struct larger_input input;
     struct new_part part;            /* of the request that ended it, if the program made turns: of a part that none
                                       * before the last one had */

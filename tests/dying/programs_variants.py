@@ -136,3 +136,37 @@ def long_document_among_short_ones():
         ids = torch.zeros(32, length, dtype=torch.long, device="cuda")
         layers(table(ids)).square().mean().backward()
         optimizer.step()
+
+
+@dies("fragmented|full", 1.1, "the newest images are kept, always as many, and images grow")
+@torch.no_grad()
+def newest_images_of_growing_sides():
+    net = nn.Conv2d(3, 16, 3, padding=1, stride=2).cuda()
+    newest = collections.deque(maxlen=24)
+    for i in range(200):
+        side = 500 + 6 * i
+        newest.append(net(rand(1, 3, side, side)))
+        newest[0].mean().item()
+
+
+@dies("fragmented|full", 1.1, "a replay buffer of a fixed count, whose sequences get longer and longer")
+@torch.no_grad()
+def replay_buffer_of_longer_sequences():
+    net, buffer = nn.Linear(128, 256).cuda(), []
+    for i in range(400):
+        length = 1000 + 300 * (i // 25)
+        sequence = net(rand(length, 128)).relu()
+        if len(buffer) < 50:
+            buffer.append(sequence)
+        else:
+            buffer[i % 50] = sequence
+        torch.cat(buffer[-8:]).sum().item()
+
+
+@dies("leak", 0.7, "predictions of a test set are held one by one, and joined in the end")
+@torch.no_grad()
+def predictions_joined_in_the_end():
+    net, predictions = nn.Linear(64, 3000).cuda(), []
+    for _ in range(60):
+        predictions.append(net(rand(512, 64)))                                       # here
+    return torch.vstack(predictions)
