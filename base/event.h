@@ -73,6 +73,17 @@ struct pool_name {
 enum control_kind { CONTROL_LIST(CONTROL_ENUM) CONTROL_KINDS };
 #undef CONTROL_ENUM
 
+/* "settings", "pool-enter": as CONTROL_LIST has it. */
+static inline const char *control_text(enum control_kind kind)
+{
+    static const char *const texts[] = {
+#define CONTROL_WORD(name, text, meaning) text,
+        CONTROL_LIST(CONTROL_WORD)
+#undef CONTROL_WORD
+    };
+    return texts[kind];
+}
+
 enum pool_flags { POOL_NO_SPLIT = 1, POOL_USE_ON_OOM = 2 };
 
 /* One control; members that its kind does not name are zero. */

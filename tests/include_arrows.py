@@ -71,7 +71,7 @@ ROOMS = [
      "Which rule of the allocator holds the memory that no request asked for?"),
     ("replay/shrink", "base policies/pytorch report/text replay/recording replay/trials replay/results replay/why",
      "What is the smallest recording that still does it?"),
-    ("replay/adversary", "base traces replay/shrink", "On which program do two allocators differ, or one waste most?"),
+    ("replay/adversary", "base policies/pytorch traces replay/shrink", "On which program do two allocators differ, or one waste most?"),
     ("replay/bisect", "base", "Which of many versions to try next, and which one raised the peak?"),
     ("replay/graphs", "base traces report/text answers replay/engine replay/results",
      "What do the private pools of CUDA graphs take?"),

@@ -3,6 +3,8 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "policies/pytorch/pytorch.h"
+#include "replay/adversary/program_acts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +13,8 @@
 #define CARD_STEP (2 * MIB)
 #define CARD_MOST (UINT64_C(1) << 50)
 
-enum { FEW_CALLS_OF_TWO = 8, CALLS_OF_ONE = 40, SHRUNK_ONE_IN = 8 };
+/* Programs with acts are short: hardly one of many calls has none that stand in each other's way. */
+enum { ACT_CALLS = 16, FEW_CALLS_OF_TWO = 8, CALLS_OF_ONE = 40, SHRUNK_ONE_IN = 8 };
 
 struct search {
     const struct adversary_request *asked;
@@ -22,6 +25,7 @@ struct search {
     struct trace_reader *blank;
     struct adversary_best *tried;    /* two for each number of calls */
     uint64_t random, budget;
+    unsigned acts;                   /* bits of enum program_act_kind: both releases have them; 0: not asked for */
 };
 
 static bool is_of_two(const struct search *s)
@@ -94,8 +98,9 @@ static enum err score_of(struct search *s, const struct tried_program *p, struct
 {
     bool holds;
     if (is_of_two(s)) {
-        const enum err e = keep_holds(&s->runner, p->calls, p->n, true, &holds, err);
-        out->score = share_apart(s);
+        const bool is_idle = s->acts != 0 && !program_has_acts(p);
+        const enum err e = is_idle ? ERR_OK : keep_holds(&s->runner, p->calls, p->n, true, &holds, err);
+        out->score = is_idle || e != ERR_OK ? 0 : share_apart(s);
         return e;
     }
     const enum err e = find_card(s, p, &out->card_bytes, err);
@@ -103,11 +108,23 @@ static enum err score_of(struct search *s, const struct tried_program *p, struct
     return e;
 }
 
+/* A program whose requests and frees alone differ shows nothing of its acts. */
+static enum err discount(struct search *s, struct adversary_best *b, struct err_detail *err)
+{
+    struct tried_program plain;
+    bool holds;
+    program_without_acts(&b->program, &plain);
+    const enum err e = keep_holds(&s->runner, plain.calls, plain.n, true, &holds, err);
+    if (e == ERR_OK && share_apart(s) > 0)
+        b->score = 0;
+    return e;
+}
+
 static enum err measure(struct search *s, const struct tried_program *p, struct adversary_best *out,
                         struct err_detail *err)
 {
     *out = (struct adversary_best){ .program = *p, .live_bytes = program_live_peak(p) };
-    const enum err e = score_of(s, p, out, err);
+    enum err e = score_of(s, p, out, err);
     if (e != ERR_OK)
         return e;
     s->out->n_tried++;
@@ -117,7 +134,7 @@ static enum err measure(struct search *s, const struct tried_program *p, struct 
         out->peak_bytes[other] = other ? s->runner.other_bytes : s->runner.peak_bytes;
         out->is_refused[other] = other ? s->runner.is_other_refused : s->runner.is_refused;
     }
-    return ERR_OK;
+    return s->acts != 0 && out->score > 0 ? discount(s, out, err) : ERR_OK;
 }
 
 static void keep_best(struct search *s, const struct adversary_best *b)
@@ -181,8 +198,85 @@ static enum err shrink_program(const struct search *s, const struct tried_progra
     return shrink_find(&asked, left, err);
 }
 
+/* ---- fewer calls, with acts ---- */
+
+static bool is_first_larger(const struct adversary_best *b)
+{
+    return b->is_refused[0] != b->is_refused[1] ? b->is_refused[0] : b->peak_bytes[0] > b->peak_bytes[1];
+}
+
+/* Takes the changed program for the best if the same one of the two needs more. */
+static enum err try_instead(struct search *s, struct adversary_best *b, const struct tried_program *changed,
+                            bool *is_taken, struct err_detail *err)
+{
+    struct adversary_best now;
+    *is_taken = false;
+    if (changed->n == 0 || !program_is_valid(changed))
+        return ERR_OK;
+    const enum err e = measure(s, changed, &now, err);
+    if (e == ERR_OK && now.score > 0 && is_first_larger(&now) == is_first_larger(b)) {
+        *b = now;
+        *is_taken = true;
+    }
+    return e;
+}
+
+/* One call out, or two: what is entered is left, too. */
+static enum err try_without(struct search *s, struct adversary_best *b, size_t i, size_t k, bool *is_taken,
+                            struct err_detail *err)
+{
+    struct tried_program changed = b->program;
+    program_take_out(&changed, k);
+    if (i < k && i < changed.n)
+        program_take_out(&changed, i);
+    return try_instead(s, b, &changed, is_taken, err);
+}
+
+static enum err try_fewer(struct search *s, struct adversary_best *b, bool *is_taken, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    *is_taken = false;
+    for (size_t k = b->program.n; k-- > 0 && e == ERR_OK && !*is_taken;)
+        for (size_t i = k + 1; i-- > 0 && e == ERR_OK && !*is_taken;)
+            e = try_without(s, b, i, k, is_taken, err);
+    return e;
+}
+
+static enum err try_plain_sizes(struct search *s, struct adversary_best *b, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    uint64_t bytes;
+    for (uint32_t r = 0; r < b->program.n_requests; r++) {
+        bool is_taken = false;
+        for (size_t i = 0; (bytes = program_plain_size(i)) > 0 && e == ERR_OK && !is_taken; i++) {
+            struct tried_program changed = b->program;
+            program_resize(&changed, r, bytes);
+            e = try_instead(s, b, &changed, &is_taken, err);
+        }
+    }
+    return e;
+}
+
+static enum err shrink_acts(struct search *s, const struct adversary_best *b, struct err_detail *err)
+{
+    struct adversary_best now = *b;
+    bool is_taken = true;
+    enum err e = ERR_OK;
+    while (is_taken && e == ERR_OK)
+        e = try_fewer(s, &now, &is_taken, err);
+    if (e == ERR_OK)
+        e = try_plain_sizes(s, &now, err);
+    if (e == ERR_OK)
+        keep_best(s, &now);
+    return e;
+}
+
+/* ---- one of many ---- */
+
 static enum err try_shrunk(struct search *s, const struct adversary_best *b, struct err_detail *err)
 {
+    if (s->acts != 0)
+        return shrink_acts(s, b, err);
     struct keep keep = s->keep;
     struct trace_reader *trace = NULL;
     struct shrunk left = { .n = 0 };
@@ -231,19 +325,19 @@ static enum err try_changed(struct search *s, struct err_detail *err)
     const uint64_t n_changes = 1 + random_next(&s->random) % 3;
     bool is_valid = true;
     for (uint64_t k = 0; k < n_changes && is_valid; k++)
-        is_valid = program_change(&p, s->out->most_calls, most_live(s), &s->random);
+        is_valid = program_change(&p, s->out->most_calls, most_live(s), s->acts, &s->random);
     return is_valid ? try_program(s, &p, err) : ERR_OK;
 }
 
 static enum err try_drawn(struct search *s, struct err_detail *err)
 {
     struct tried_program p;
-    const size_t most = is_of_two(s) ? PROGRAM_CALLS : s->out->most_calls;
+    const size_t most = s->acts != 0 ? ACT_CALLS : is_of_two(s) ? PROGRAM_CALLS : s->out->most_calls;
     const size_t n = 1 + random_next(&s->random) % (most < PROGRAM_CALLS ? most : PROGRAM_CALLS);
-    if (random_next(&s->random) % 3 == 0)
+    if (s->acts == 0 && random_next(&s->random) % 3 == 0)
         program_draw_pattern(&p, is_of_two(s) ? n : s->out->most_calls, ADVERSARY_LIVE, &s->random);
     else
-        program_draw(&p, n, most_live(s), &s->random);
+        program_draw(&p, n, most_live(s), s->acts, &s->random);
     return try_program(s, &p, err);
 }
 
@@ -287,6 +381,12 @@ static enum err try_all_after(struct search *s, const struct tried_program *p, s
         if (is_live && program_free(&next, r))
             e = try_all_after(s, &next, n, err);
     }
+    for (unsigned act = 0; act < ACT_KINDS && p->n + 1 < n && e == ERR_OK; act++)
+        for (uint32_t r = 0; (s->acts >> act & 1) != 0 && r < (act == ACT_USE ? p->n_requests : 1) && e == ERR_OK; r++) {
+            next = *p;
+            if (program_act(&next, act, r))
+                e = try_all_after(s, &next, n, err);
+        }
     return e;
 }
 
@@ -304,6 +404,39 @@ static enum err try_all_short(struct search *s, struct err_detail *err)
 }
 
 /* ---- the whole ---- */
+
+/* The acts that a release has: pools of the program's came with 2.5, and lending ones later. */
+static enum err acts_of(const struct search *s, const struct policy_spec *spec, unsigned *acts, struct err_detail *err)
+{
+    const unsigned pools = 1U << ACT_POOL_MAKE | 1U << ACT_POOL_ENTER | 1U << ACT_POOL_LEAVE | 1U << ACT_POOL_DROP;
+    struct lane lane = { .spec = NULL };
+    if (spec->ops != &policy_pytorch)
+        return err_set(err, ERR_USAGE, 0, "--pools is for two settings or releases of PyTorch's allocator, and %s is "
+                       "neither", spec->typed);
+    const enum err e = lane_open_idle(spec, s->card.ops, &s->card.config, s->blank, 0, &lane, err);
+    if (e == ERR_OK) {
+        const struct pytorch_rules *rules = &((const struct pytorch *)lane.policy)->rules;
+        *acts = 1U << ACT_CAPTURE_BEGIN | 1U << ACT_CAPTURE_END | 1U << ACT_GRAPH_RESET | 1U << ACT_USE |
+                1U << ACT_FLUSH | (rules->has_user_pools ? pools : 0) |
+                (rules->borrows_first || rules->borrows_last ? 1U << ACT_POOL_MAKE_LENDING : 0);
+    }
+    lane_close(&lane);
+    return e;
+}
+
+static enum err choose_acts(struct search *s, struct err_detail *err)
+{
+    unsigned acts[2] = { 0 };
+    if (!s->asked->has_acts)
+        return ERR_OK;
+    if (!is_of_two(s))
+        return err_set(err, ERR_USAGE, 0, "--pools is for two policies");
+    enum err e = acts_of(s, &s->out->specs[0], &acts[0], err);
+    if (e == ERR_OK)
+        e = acts_of(s, &s->out->specs[1], &acts[1], err);
+    s->acts = acts[0] & acts[1];
+    return e;
+}
 
 static enum err open_search(struct search *s, struct err_detail *err)
 {
@@ -327,7 +460,7 @@ static enum err open_search(struct search *s, struct err_detail *err)
         s->keep.other = a->specs[1];
     s->runner = (struct keep_runner){ .keep = &s->keep, .spec = &a->specs[0], .device = &s->card,
                                       .trace = s->blank };
-    return ERR_OK;
+    return choose_acts(s, err);
 }
 
 /* The fewest calls, or the highest score. */
@@ -363,6 +496,29 @@ static enum err take_found(struct search *s, const struct adversary_best *b, con
     return measure(s, &p, &a->found, err);
 }
 
+/* A program with acts is as short as it gets: its trace's own calls, whose acts are numbered as there. */
+static enum err take_acts(struct search *s, const struct adversary_best *b, struct err_detail *err)
+{
+    struct adversary *a = s->out;
+    const struct event *calls;
+    size_t n = 0;
+    a->found = *b;
+    a->left = (struct shrunk){ .n_before = b->program.n, .n_streams = 1, .has_pools = true,
+                               .total_bytes = a->device.config.total_bytes };
+    enum err e = program_open(&b->program, &a->trace, err);
+    if (e == ERR_OK)
+        e = program_open(&b->program, &a->left.copy, err);
+    if (e == ERR_OK)
+        e = trace_next(a->left.copy, &calls, &n, err);
+    a->left.calls = e == ERR_OK ? calloc(n + 1, sizeof *calls) : NULL;
+    if (e == ERR_OK && a->left.calls == NULL)
+        return err_no_memory(err);
+    if (e == ERR_OK)
+        memcpy(a->left.calls, calls, n * sizeof *calls);
+    a->left.n = e == ERR_OK ? n : 0;
+    return e;
+}
+
 /* Round sizes, without loss of what it shows. An interrupt does not stop what takes so little. */
 static enum err finish(struct search *s, struct err_detail *err)
 {
@@ -372,6 +528,8 @@ static enum err finish(struct search *s, struct err_detail *err)
     const struct adversary_best best = *choose(s);
     if (best.score == 0)
         return ERR_OK;
+    if (s->acts != 0)
+        return take_acts(s, &best, err);
     enum err e = take_found(s, &best, NULL, err);
     if (e == ERR_OK && a->found.score < best.score)
         e = take_found(s, &best, &at_once, err);

@@ -9,7 +9,7 @@
  * Of two allocators all programs of few calls from a list of sizes are tried as well, so that "no shorter one" is known
  * for these sizes. A program counts by its score: of two, what the smaller peak is less than the larger, as a share of
  * it, or 1 if one of them refuses a request; of one, the largest card that refuses a request, as a multiple of 1 GiB,
- * which is the most that is live. A card that is smaller than what is live shows nothing of an allocator, and what is
+ * which is the most that is live. If acts are asked for, a program whose requests and frees alone differ counts nothing. A card that is smaller than what is live shows nothing of an allocator, and what is
  * refused on any card nothing of a card: these count nothing. The same question and seed give the same answer.
  */
 #ifndef REPLAY_REPLAY_ADVERSARY_ADVERSARY_SEARCH_H
@@ -26,6 +26,8 @@ struct adversary_request {
     const char *device;              /* as typed; NULL: unlimited */
     size_t   most_calls;             /* 0: as adversary_find chooses */
     bool     is_largest;             /* of two: the largest difference in most_calls calls, not the fewest calls */
+    bool     has_acts;               /* of two of PyTorch's: only programs that differ by private pools, captures and
+                                      * uses of another stream count */
     uint64_t seed, programs;         /* so many are tried */
     const volatile sig_atomic_t *interrupted;
     void   (*progress)(void *arg, uint64_t done, uint64_t total);
@@ -49,7 +51,7 @@ struct adversary {
     struct adversary_best *best;     /* by number of calls, up to most_calls */
     size_t   most_calls;
     struct adversary_best found;     /* score 0: nothing differs */
-    struct shrunk left;              /* the found program, as shrink leaves it */
+    struct shrunk left;              /* the found program, as shrink leaves it; one with acts, as it is */
     struct trace_reader *trace;      /* of it, before */
     uint64_t n_tried;                /* programs */
     size_t   all_below;              /* every program of fewer calls than this from the plain sizes was tried, and none
@@ -58,7 +60,8 @@ struct adversary {
     bool     refuses_always;         /* of one: it refused a request on every card */
 };
 
-/* policy_spec_parse's and device_choose's errors; those of a lane, such as a setting that a release does not know. */
+/* policy_spec_parse's and device_choose's errors; those of a lane, such as a setting that a release does not know.
+ * ERR_USAGE for acts if not both are PyTorch's allocator. */
 MUST_USE enum err adversary_find(const struct adversary_request *asked, struct adversary *out, struct err_detail *err);
 void adversary_close(struct adversary *a);
 

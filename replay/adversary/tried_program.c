@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "replay/adversary/program_acts.h"
 
 #include <string.h>
 
@@ -48,7 +49,7 @@ bool program_request(struct tried_program *p, uint64_t bytes)
 static uint64_t bytes_of(const struct tried_program *p, uint32_t request)
 {
     size_t i = 0;
-    while (p->calls[i].slot != request)
+    while (p->calls[i].kind != EVENT_ALLOC || p->calls[i].slot != request)
         i++;
     return p->calls[i].bytes;
 }
@@ -67,7 +68,8 @@ uint64_t program_live_peak(const struct tried_program *p)
 {
     uint64_t live = 0, most = 0;
     for (size_t i = 0; i < p->n; i++) {
-        live = p->calls[i].kind == EVENT_ALLOC ? live + p->calls[i].bytes : live - p->calls[i].bytes;
+        const struct event *c = &p->calls[i];
+        live = c->kind == EVENT_ALLOC ? live + c->bytes : c->kind == EVENT_FREE ? live - c->bytes : live;
         most = live > most ? live : most;
     }
     return most;
@@ -80,6 +82,8 @@ static size_t live_after(const struct tried_program *p, size_t n, uint32_t reque
     *bytes = 0;
     for (size_t i = 0; i < n; i++) {
         const struct event *c = &p->calls[i];
+        if (c->kind != EVENT_ALLOC && c->kind != EVENT_FREE)
+            continue;
         *bytes = c->kind == EVENT_ALLOC ? *bytes + c->bytes : *bytes - c->bytes;
         if (c->kind == EVENT_ALLOC) {
             requests[n_live++] = c->slot;
@@ -113,15 +117,46 @@ static void draw_call(struct tried_program *p, const uint64_t sizes[FEW_SIZES], 
         program_request(p, bytes);
 }
 
-void program_draw(struct tried_program *p, size_t n, uint64_t most_live, uint64_t *random)
+/* A third of the calls are acts, as far as they may follow. */
+static bool draw_act(struct tried_program *p, unsigned acts, uint64_t *random)
+{
+    const unsigned act = acts == 0 || below(random, 3) > 0 ? ACT_KINDS : (unsigned)below(random, ACT_KINDS);
+    if (act == ACT_KINDS || (acts >> act & 1) == 0 || (act == ACT_USE && p->n_requests == 0))
+        return false;
+    return program_act(p, act, act == ACT_USE ? (uint32_t)below(random, p->n_requests) : 0);
+}
+
+/* A block in the pool, which is free then or not; or one that was requested while a graph is captured. */
+static void draw_opening(struct tried_program *p, const uint64_t sizes[FEW_SIZES], unsigned acts, uint64_t *random)
+{
+    const bool is_pool = below(random, 2) == 0;
+    const unsigned make = below(random, 2) == 0 ? ACT_POOL_MAKE_LENDING : ACT_POOL_MAKE;
+    if (is_pool && (acts >> make & 1) != 0) {
+        program_act(p, make, 0);
+        program_act(p, ACT_POOL_ENTER, 0);
+    } else {
+        program_act(p, ACT_CAPTURE_BEGIN, 0);
+    }
+    program_request(p, sizes[below(random, FEW_SIZES)]);
+    if (below(random, 3) == 0)
+        program_act(p, ACT_USE, 0);
+    if (below(random, 2) == 0)
+        program_free(p, 0);
+    program_act(p, below(random, 2) == 0 ? ACT_POOL_LEAVE : ACT_CAPTURE_END, 0);
+}
+
+void program_draw(struct tried_program *p, size_t n, uint64_t most_live, unsigned acts, uint64_t *random)
 {
     uint64_t sizes[FEW_SIZES];
     const bool is_of_few = below(random, 2) == 0;
     for (size_t i = 0; i < FEW_SIZES; i++)
         sizes[i] = i > 0 && below(random, 3) == 0 ? 2 * sizes[i - 1] : draw_size(random);
     *p = (struct tried_program){ .n = 0 };
+    if (acts != 0 && below(random, 2) == 0)
+        draw_opening(p, sizes, acts, random);
     for (size_t tries = 0; p->n < n && tries < 4 * n; tries++)
-        draw_call(p, is_of_few ? sizes : NULL, most_live, random);
+        if (!draw_act(p, acts, random))
+            draw_call(p, is_of_few ? sizes : NULL, most_live, random);
 }
 
 /* ---- by a pattern ---- */
@@ -214,26 +249,29 @@ static void renumber(struct tried_program *p)
     p->n_requests = 0;
     for (size_t i = 0; i < p->n; i++) {
         struct event *c = &p->calls[i];
+        const uint32_t request = program_request_of(c);
         if (c->kind == EVENT_ALLOC)
-            number[c->slot] = p->n_requests++;
-        c->slot = number[c->slot];
+            number[request] = p->n_requests++;
+        if (request != PROGRAM_NO_REQUEST)
+            c->slot = c->slot - request + number[request];
         c->time_ns = i;
     }
 }
 
-static void resize(struct tried_program *p, uint32_t request, uint64_t bytes)
+void program_resize(struct tried_program *p, uint32_t request, uint64_t bytes)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (p->calls[i].slot == request)
+        if (p->calls[i].kind != EVENT_CONTROL && program_request_of(&p->calls[i]) == request)
             p->calls[i].bytes = bytes;
 }
 
-static void take_out(struct tried_program *p, uint32_t request)
+void program_take_out(struct tried_program *p, size_t i)
 {
+    const uint32_t request = p->calls[i].kind == EVENT_ALLOC ? p->calls[i].slot : PROGRAM_NO_REQUEST;
     size_t n = 0;
-    for (size_t i = 0; i < p->n; i++)
-        if (p->calls[i].slot != request)
-            p->calls[n++] = p->calls[i];
+    for (size_t k = 0; k < p->n; k++)
+        if (k != i && (request == PROGRAM_NO_REQUEST || program_request_of(&p->calls[k]) != request))
+            p->calls[n++] = p->calls[k];
     p->n = n;
     renumber(p);
 }
@@ -249,7 +287,7 @@ static bool put_in(struct tried_program *p, uint64_t *random)
         const uint32_t request = requests[below(random, n_live)];
         c = (struct event){ .kind = EVENT_FREE, .slot = request, .bytes = bytes_of(p, request) };
         for (size_t i = at; i < p->n; i++)
-            if (p->calls[i].slot == request)
+            if (program_request_of(&p->calls[i]) == request)
                 return false;
     }
     memmove(p->calls + at + 1, p->calls + at, (p->n - at) * sizeof *p->calls);
@@ -271,29 +309,66 @@ static uint64_t draw_resized(uint64_t bytes, uint64_t *random)
     }
 }
 
-bool program_change(struct tried_program *p, size_t most_calls, uint64_t most_live, uint64_t *random)
+static size_t call_of_request(const struct tried_program *p, uint32_t request)
+{
+    size_t i = 0;
+    while (p->calls[i].kind != EVENT_ALLOC || p->calls[i].slot != request)
+        i++;
+    return i;
+}
+
+/* One act less, or another one at a place. */
+static bool change_acts(struct tried_program *p, size_t most_calls, unsigned acts, uint64_t *random)
+{
+    const size_t at = (size_t)below(random, p->n);
+    const struct tried_program was = *p;
+    if (was.calls[at].kind == EVENT_CONTROL || was.calls[at].kind == EVENT_FLUSH) {
+        program_take_out(p, at);
+        return true;
+    }
+    const unsigned act = (unsigned)below(random, ACT_KINDS);
+    if ((acts >> act & 1) == 0 || p->n >= most_calls || p->n == PROGRAM_CALLS)
+        return false;
+    p->n = at;
+    if (!program_act(p, act, (uint32_t)below(random, p->n_requests)))
+        return false;
+    memcpy(p->calls + at + 1, was.calls + at, (was.n - at) * sizeof *p->calls);
+    p->n = was.n + 1;
+    return true;
+}
+
+static bool change_calls(struct tried_program *p, size_t most_calls, uint64_t *random)
 {
     const uint64_t what = below(random, 4);
-    if (p->n == 0)
+    if (p->n_requests == 0)
         return false;
     const uint32_t request = (uint32_t)below(random, p->n_requests);
-    if (what == 0) {
-        take_out(p, request);
-    } else if (what == 1) {
-        if (p->n >= most_calls || p->n == PROGRAM_CALLS || !put_in(p, random))
-            return false;
-    } else {
-        resize(p, request, draw_resized(bytes_of(p, request), random));
-    }
-    return p->n > 0 && program_live_peak(p) <= most_live;
+    if (what == 0)
+        program_take_out(p, call_of_request(p, request));
+    else if (what == 1)
+        return p->n < most_calls && p->n < PROGRAM_CALLS && put_in(p, random);
+    else
+        program_resize(p, request, draw_resized(bytes_of(p, request), random));
+    return true;
+}
+
+bool program_change(struct tried_program *p, size_t most_calls, uint64_t most_live, unsigned acts, uint64_t *random)
+{
+    if (p->n == 0)
+        return false;
+    const bool is_changed = acts != 0 && below(random, 2) == 0 ? change_acts(p, most_calls, acts, random)
+                                                               : change_calls(p, most_calls, random);
+    return is_changed && p->n > 0 && program_live_peak(p) <= most_live && (acts == 0 || program_is_valid(p));
 }
 
 /* ---- as traces ---- */
 
 static enum err put(struct trace_writer *w, const struct event *c, size_t i, struct err_detail *err)
 {
-    const struct trace_record record = { .kind = (enum event_kind)c->kind, .time_ns = i, .bytes = c->bytes,
-                                         .ptr = (uint64_t)c->slot + 1, .record = TRACE_NO_RECORD };
+    struct trace_record record = { .kind = (enum event_kind)c->kind, .time_ns = i, .bytes = c->bytes,
+                                   .ptr = (uint64_t)c->slot + 1, .record = TRACE_NO_RECORD };
+    if (c->kind == EVENT_CONTROL)
+        program_put_act(c, &record);
     return trace_put(w, &record, err);
 }
 
@@ -310,10 +385,25 @@ enum err program_open(const struct tried_program *p, struct trace_reader **out, 
     return e == ERR_OK ? trace_finish_open(w, "a program", out, err) : e;
 }
 
+/* As many requests as a program can have, and after them all acts, a use of each request among them. */
+static enum err put_all(struct trace_writer *w, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    for (uint32_t i = 0; i < PROGRAM_CALLS && e == ERR_OK; i++)
+        e = put(w, &(struct event){ .kind = EVENT_ALLOC, .bytes = 512, .slot = i }, i, err);
+    for (uint32_t i = 0; i < ACT_USE + PROGRAM_CALLS && e == ERR_OK; i++)
+        e = put(w, &(struct event){ .kind = EVENT_CONTROL, .slot = i }, PROGRAM_CALLS + i, err);
+    return e;
+}
+
 enum err program_open_blank(struct trace_reader **out, struct err_detail *err)
 {
-    struct tried_program full = { .n = 0 };
-    while (program_request(&full, 512))
-        continue;
-    return program_open(&full, out, err);
+    struct trace_writer *w;
+    enum err e = trace_create(NULL, &w, err);
+    if (e != ERR_OK)
+        return e;
+    e = put_all(w, err);
+    if (e != ERR_OK)
+        trace_abandon(w);
+    return e == ERR_OK ? trace_finish_open(w, "a program", out, err) : e;
 }

@@ -54,7 +54,8 @@ static enum err adversary_read(void *session, const struct options *o, struct er
     struct progress progress = progress_start("searching", PROGRESS_PARTS);
     const struct adversary_request asked = {
         .policies = { o->inputs[0], o->n_inputs > 1 ? o->inputs[1] : NULL }, .device = o->device, .seed = o->seed,
-        .most_calls = (size_t)o->calls, .is_largest = o->calls > 0, .programs = effort_of(o) * PROGRAMS_PER_EFFORT,
+        .most_calls = (size_t)o->calls, .is_largest = o->calls > 0, .has_acts = o->has_pools,
+        .programs = effort_of(o) * PROGRAMS_PER_EFFORT,
         .interrupted = cli_defer_signals(), .progress = progress_report, .progress_arg = &progress };
     const enum err e = adversary_find(&asked, &s->found, err);
     progress_clear(&progress);
@@ -132,8 +133,9 @@ static void print_one(const struct session *s)
 static void add_tried(struct words *w, const struct session *s)
 {
     char tried[TEXT_NUMBER];
-    words_add(w, "%s program%s of requests and frees on one stream %s tried", text_count(s->found.n_tried, tried),
-              plural(s->found.n_tried), s->found.n_tried == 1 ? "was" : "were");
+    words_add(w, "%s program%s of requests and frees %s %s tried", text_count(s->found.n_tried, tried),
+              plural(s->found.n_tried), s->options->has_pools ? "with pools, captures and uses" : "on one stream",
+              s->found.n_tried == 1 ? "was" : "were");
 }
 
 static void add_nothing_of_two(struct words *w, const struct session *s)
@@ -318,7 +320,7 @@ static enum exit_status adversary_status(const void *session)
 }
 
 static const struct flag_use adversary_flags[] = {
-    TAKES(CALLS), TAKES_AS(OUT, "write the program as a trace"), TAKES(SCRIPT),
+    TAKES(CALLS), TAKES(POOLS), TAKES_AS(OUT, "write the program as a trace"), TAKES(SCRIPT),
     TAKES_AS(DEVICE, "the simulated card on which two are compared (default: sim:unlimited)"), TAKES(SEED),
     TAKES_AS(EFFORT, "how many programs to try, in 20,000; the same N gives the same answer (default: 40)"),
     TAKES(JSON), TAKES(HELP), FLAGS_END,
@@ -332,12 +334,14 @@ const struct subcommand cmd_adversary = {
             "fewest requests and frees with which they reserve differently, and what more calls show. "
             "Of one, it finds a program that never has more than 1 GiB live, and is refused a request on as large "
             "a card as it can, beside Robson's bounds. It searches by chance, by patterns and by change, and "
-            "makes the result small as shrink does.\n"
+            "makes the result small as shrink does. Of two settings or releases of PyTorch, --pools searches what "
+            "private pools, captures and record_stream show and requests and frees alone do not.\n"
             "\n"
             "Examples:\n"
             "  replay adversary pytorch:version=2.0 pytorch:version=2.15\n"
             "  replay adversary best-fit expandable_segments:True --calls 7\n"
             "  replay adversary best-fit max_split_size_mb:128 --script show.py\n"
+            "  replay adversary pytorch:version=2.7 pytorch:version=2.8 --pools\n"
             "  replay adversary tlsf\n",
     .flags = adversary_flags,
     .n_inputs_min = 1,

@@ -73,7 +73,7 @@ struct options {
     uint64_t    sample_every_events, sample_every_ns, seed, events, explain, at;
     enum oom_action on_oom;
     enum start_mode start;
-    bool        audit, is_abbreviated, touch, calibrate, formulas, is_wide, is_all, is_host, has_no_replay;
+    bool        audit, is_abbreviated, touch, calibrate, formulas, is_wide, is_all, is_host, has_no_replay, has_pools;
     bool        is_loop;             /* of `plan` */
     unsigned    threads;
     struct import_config import;

@@ -393,15 +393,10 @@ static void remark_notes(struct remark_target *t, const struct trace_reader *tra
 /* Says which events of the trace the run could not repeat. */
 static void remark_controls(struct remark_target *t, const struct lane *l)
 {
-    static const char *const names[] = {
-#define CONTROL_NAME(name, text, meaning) text,
-        CONTROL_LIST(CONTROL_NAME)
-#undef CONTROL_NAME
-    };
     for (int kind = 0; kind < CONTROL_KINDS; kind++)
         if (l->unsupported[kind] > 0)
             remark(t, REMARK_WARNING, "%" PRIu64 " '%s' control events were skipped: this policy does not support them",
-                   l->unsupported[kind], names[kind]);
+                   l->unsupported[kind], control_text((enum control_kind)kind));
     if (l->meter.survived > 0)
         remark(t, REMARK_ASSUMPTION,
                "%" PRIu64 " request(s) that were refused when recorded are served here and freed at once: the trace "

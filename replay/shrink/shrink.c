@@ -623,10 +623,13 @@ static enum err put_call(const struct shrunk *s, const struct event *c, size_t i
                          struct err_detail *err)
 {
     const bool is_capture = trace_pools(s->copy)[c->pool].id[0] != 0;
+    const struct control *control = c->kind == EVENT_CONTROL ? &trace_controls(s->copy)[c->slot] : NULL;
+    const uint32_t slot = control != NULL ? control->slot : c->slot;
     const struct trace_record record = { .kind = (enum event_kind)c->kind, .time_ns = i, .bytes = c->bytes,
-                                         .ptr = (uint64_t)c->slot + 1, .stream = stream_rank(s, c->stream),
+                                         .ptr = (uint64_t)slot + 1, .stream = stream_rank(s, c->stream),
                                          .pool = { is_capture ? c->pool : 0, is_capture ? 0 : c->pool },
-                                         .record = TRACE_NO_RECORD };
+                                         .record = TRACE_NO_RECORD,
+                                         .control = control != NULL ? *control : (struct control){ .slot = 0 } };
     return trace_put(w, &record, err);
 }
 

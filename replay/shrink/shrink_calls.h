@@ -5,11 +5,12 @@
 
 #include "replay/shrink/shrink.h"
 
-/* The number, from 1, of the request that a call makes or frees; 0 of a flush. */
+/* The number, from 1, of the request that a call makes, frees or uses; 0 of a call without one, such as a flush. */
 size_t shrunk_request_number(const struct shrunk *s, size_t call);
 
-/* "request", "free", "free-later" (while a stream still uses it), "complete", "flush". */
-const char *shrunk_call_word(const struct event *c);
+/* "request", "free", "free-later" (while a stream still uses it), "complete", "flush"; of a control, its name in
+ * CONTROL_LIST. */
+const char *shrunk_call_word(const struct shrunk *s, size_t call);
 
 /* A line for each, at most 50. */
 void shrunk_print_calls(FILE *out, const struct shrunk *s);

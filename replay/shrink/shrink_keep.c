@@ -72,7 +72,7 @@ static enum err run(struct keep_runner *r, const struct policy_spec *spec, const
     if (e == ERR_OK)
         e = lane_start(&lane, r->trace, &cfg, err);
     if (e == ERR_OK) {
-        lane_feed(&lane, calls, n, 0, NULL);
+        lane_feed(&lane, calls, n, 0, trace_controls(r->trace));
         lane_finish(&lane, n > 0 ? calls[n - 1].time_ns : 0);
         e = lane_failure(&lane, err);
         *out = (struct ran){ .is_refused = lane.outcome == ERR_DEVICE_OOM, .peak_bytes = lane.meter.peak.reserved,

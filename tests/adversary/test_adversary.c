@@ -32,13 +32,13 @@ Test(adversary, programs_are_whole_however_they_are_drawn_and_changed)
     for (uint64_t seed = 0; seed < 2000; seed++) {
         uint64_t random = seed;
         if (seed % 2 == 0)
-            program_draw(&p, 1 + seed % PROGRAM_CALLS, GIB, &random);
+            program_draw(&p, 1 + seed % PROGRAM_CALLS, GIB, 0, &random);
         else
             program_draw_pattern(&p, 1 + seed % PROGRAM_CALLS, GIB, &random);
         check_program(&p, GIB);
         for (int i = 0; i < 40; i++) {
             struct tried_program changed = p;
-            if (program_change(&changed, PROGRAM_CALLS, GIB, &random)) {
+            if (program_change(&changed, PROGRAM_CALLS, GIB, 0, &random)) {
                 check_program(&changed, GIB);
                 p = changed;
             }
