@@ -125,11 +125,11 @@ def shrink(recording: Path, *, keep: str, out: Optional[Path] = None, script: Op
 
 
 def adversary(policy: str, other: Optional[str] = None, *, calls: Optional[int] = None, device: Optional[str] = None,
-              seed: Optional[int] = None, effort: Optional[int] = None, out: Optional[Path] = None,
-              script: Optional[Path] = None, progress: Optional[Progress] = None,
+              seed: Optional[int] = None, effort: Optional[int] = None, pools: bool = False,
+              out: Optional[Path] = None, script: Optional[Path] = None, progress: Optional[Progress] = None,
               timeout: Optional[float] = None) -> results.Adversary:
     """The shortest program that separates two allocators, or drives one to need most."""
-    options = dict(calls=calls, device=device, seed=seed, effort=effort, out=out, script=script)
+    options = dict(calls=calls, pools=pools, device=device, seed=seed, effort=effort, out=out, script=script)
     policies = [policy] if other is None else [policy, other]
     return results.Adversary.from_answer(running.ask("adversary", policies, options, progress, timeout))
 

@@ -382,9 +382,9 @@ static enum err try_all_after(struct search *s, const struct tried_program *p, s
             e = try_all_after(s, &next, n, err);
     }
     for (unsigned act = 0; act < ACT_KINDS && p->n + 1 < n && e == ERR_OK; act++)
-        for (uint32_t r = 0; (s->acts >> act & 1) != 0 && r < (act == ACT_USE ? p->n_requests : 1) && e == ERR_OK; r++) {
+        for (uint32_t r = 0; r < (act == ACT_USE ? p->n_requests : 1) && e == ERR_OK; r++) {
             next = *p;
-            if (program_act(&next, act, r))
+            if ((s->acts >> act & 1) != 0 && program_act(&next, act, r))
                 e = try_all_after(s, &next, n, err);
         }
     return e;

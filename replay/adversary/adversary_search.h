@@ -9,8 +9,9 @@
  * Of two allocators all programs of few calls from a list of sizes are tried as well, so that "no shorter one" is known
  * for these sizes. A program counts by its score: of two, what the smaller peak is less than the larger, as a share of
  * it, or 1 if one of them refuses a request; of one, the largest card that refuses a request, as a multiple of 1 GiB,
- * which is the most that is live. If acts are asked for, a program whose requests and frees alone differ counts nothing. A card that is smaller than what is live shows nothing of an allocator, and what is
- * refused on any card nothing of a card: these count nothing. The same question and seed give the same answer.
+ * which is the most that is live. If acts are asked for, a program whose requests and frees alone differ counts
+ * nothing. A card that is smaller than what is live shows nothing of an allocator, and what is refused on any card
+ * nothing of a card: these count nothing. The same question and seed give the same answer.
  */
 #ifndef REPLAY_REPLAY_ADVERSARY_ADVERSARY_SEARCH_H
 #define REPLAY_REPLAY_ADVERSARY_ADVERSARY_SEARCH_H

@@ -25,8 +25,8 @@ static bool is_act(const struct event *c)
     return c->kind == EVENT_CONTROL || c->kind == EVENT_FLUSH;
 }
 
-/* Regions and captures lie one within the other. A pool is made and dropped, and the cache given back, outside captures:
- * the device allows no other call there. */
+/* Regions and captures lie one within the other. A pool is made and dropped, and the cache given back, outside
+ * captures: the device allows no other call there. */
 static bool may_follow(const struct acts_state *s, unsigned act)
 {
     switch (act) {

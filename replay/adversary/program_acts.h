@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /*
- * What a program does beside requests and frees: it makes a private pool and sends requests there, captures graphs, lets
- * another stream use what it requested, gives the cache back. A program has one pool of its own, and all its captures go
- * to one other pool. All requests are on one stream: a program that captures does so on a stream that it made.
+ * What a program does beside requests and frees: it makes a private pool and sends requests there, captures graphs,
+ * lets another stream use what it requested, gives the cache back. A program has one pool of its own, and all its
+ * captures go to one other pool. All requests are on one stream: a program that captures does so on a stream that it
+ * made.
  */
 #ifndef REPLAY_REPLAY_ADVERSARY_PROGRAM_ACTS_H
 #define REPLAY_REPLAY_ADVERSARY_PROGRAM_ACTS_H

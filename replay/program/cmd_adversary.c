@@ -341,7 +341,7 @@ const struct subcommand cmd_adversary = {
             "  replay adversary pytorch:version=2.0 pytorch:version=2.15\n"
             "  replay adversary best-fit expandable_segments:True --calls 7\n"
             "  replay adversary best-fit max_split_size_mb:128 --script show.py\n"
-            "  replay adversary pytorch:version=2.7 pytorch:version=2.8 --pools\n"
+            "  replay adversary pytorch:version=2.9 pytorch:version=2.10 --pools\n"
             "  replay adversary tlsf\n",
     .flags = adversary_flags,
     .n_inputs_min = 1,
