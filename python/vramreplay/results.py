@@ -26,7 +26,8 @@ WhyLeverLever = Literal["half-batch", "checkpoint", "sgd", "bf16", "autocast", "
 WhyEnd = Literal["here", "survived", "goes-on", "another-error"]
 WhoBy = Literal["line", "file", "stack", "size", "stream", "pool", "category", "module"]
 ShrinkProgramCall = Literal["request", "free", "free-later", "complete", "flush"]
-AdversaryProgramCall = Literal["request", "free"]
+AdversaryProgramCall = Literal["request", "free", "flush", "use", "pool-create", "pool-enter", "pool-leave",
+                               "pool-drop", "capture-begin", "capture-end", "graph-reset"]
 DiffKind = Literal["traces", "policies", "runs"]
 EventKind = Literal["alloc", "free", "free_requested", "free_completed", "flush", "oom", "command", "mark"]
 ServeCardVerdict = Literal["fits", "may-fit", "does-not-fit", "unknown"]
@@ -1655,9 +1656,9 @@ class AdversaryProgram(Result):
     """An item of `program` of Adversary: its calls, in order."""
     #: of the program
     call: AdversaryProgramCall
-    #: which request is made or freed, from 1
+    #: which request is made, freed or used, from 1; else 0
     request: int
-    #: its size
+    #: its size; else 0
     bytes: int
 
 
@@ -1702,6 +1703,8 @@ class Adversary(Result):
     seed: int
     #: as after --effort
     effort: int
+    #: as --pools
+    has_pools: bool
     #: programs and changes of programs
     tried: int
     #: false: nothing found separates them, which is no proof that nothing does
