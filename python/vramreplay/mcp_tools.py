@@ -109,8 +109,7 @@ TOOLS = {tool.name: tool for tool in (
                    "description": "A..B: only what was requested since event A and is live at event B"}}),
     Tool("fit", "The smallest card", "The smallest card on which no request is refused, per policy.",
          {"policy": POLICY, "device": DEVICE}),
-    Tool("tune", "The best setting", "The best setting of PyTorch's allocator for a recording, tried on changed copies "
-         "of it.",
+    Tool("tune", "The best setting", "The best setting of PyTorch's allocator for a recording, tried on it.",
          {"device": DEVICE, "torch": {"type": "string", "description": "the PyTorch release, such as 2.9"}}),
     Tool("diff", "What differs", "What differs between two recordings, or between two policies on one.",
          {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",), words=("--no-replay",)),
@@ -122,8 +121,7 @@ TOOLS = {tool.name: tool for tool in (
          {"keep": {"type": "string", "description": "refused, peak>=20GiB, or differs:POLICY"}, "policy": ONE_POLICY,
           "device": DEVICE}),
     Tool("adversary", "What separates two allocators", "The fewest requests and frees with which two allocators, "
-         "settings or PyTorch releases reserve differently; of one, a program that needs a far larger card than what "
-         "is live.",
+         "settings or PyTorch releases reserve differently; of one, a program that needs a far larger card.",
          {"calls": {"type": "integer", "description": "of two: the largest difference in at most so many calls"},
           "device": DEVICE, "seed": {"type": "integer", "description": "of the random search (0)"}},
          inputs=("allocator",), optional_inputs=("other",)),
@@ -136,7 +134,7 @@ TOOLS = {tool.name: tool for tool in (
           "steps": {"type": "integer", "description": "stop after so many equal steps (5)"},
           "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
          inputs=("program",), runs_program=True),
-    Tool("serve", "What a server holds", "Starts a vLLM or SGLang server on a simulated card, without a GPU: what "
+    Tool("serve", "What a server holds", "Starts a vLLM or SGLang server on a simulated card: what "
          "is left for its KV cache, how many tokens and requests at once, the share of the card that it needs.",
          {"device": DEVICE,
           "within": {"type": "integer", "description": "seconds that a start may take (600)"}},
