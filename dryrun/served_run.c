@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,20 +67,28 @@ static bool has_option(const struct served_request *r, size_t from, const char *
     return false;
 }
 
-/* The number after one of the names, which NULL ends, or after its '='; the last counts. 1: none. */
+/* The value of word `i` if that is one of the names, which NULL ends: the word after it, or what follows its '='. "":
+ * it is none of them. */
+static const char *value_at(const struct served_request *r, size_t i, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        const char *word = r->program[i];
+        const size_t n = strlen(*names);
+        if (strncmp(word, *names, n) == 0 && word[n] == '=')
+            return word + n + 1;
+        if (strcmp(word, *names) == 0 && i + 1 < r->n_words)
+            return r->program[i + 1];
+    }
+    return "";
+}
+
+/* The number that an option has; the last counts. 1: it is not there. */
 static unsigned long number_after(const struct served_request *r, size_t from, const char *const *names)
 {
     unsigned long found = 1;
-    for (; *names != NULL; names++) {
-        const size_t n = strlen(*names);
-        for (size_t i = from; i < r->n_words; i++) {
-            const char *word = r->program[i];
-            const bool is_it = strncmp(word, *names, n) == 0;
-            const char *value = is_it && word[n] == '=' ? word + n + 1
-                                : is_it && word[n] == '\0' && i + 1 < r->n_words ? r->program[i + 1] : "";
-            const unsigned long number = strtoul(value, NULL, 10);
-            found = number > 0 ? number : found;
-        }
+    for (size_t i = from; i < r->n_words; i++) {
+        const unsigned long number = strtoul(value_at(r, i, names), NULL, 10);
+        found = number > 0 ? number : found;
     }
     return found;
 }
@@ -88,10 +97,12 @@ unsigned long served_cards_wanted(const struct served_request *r)
 {
     static const char *const tensor[] = { "--tensor-parallel-size", "-tp", "--tp-size", "--tp", NULL };
     static const char *const pipeline[] = { "--pipeline-parallel-size", "-pp", "--pp-size", "--pp", NULL };
+    static const char *const machines[] = { "--nnodes", NULL };
     const size_t from = server_words(r);
-    const unsigned long across = from > 0 ? number_after(r, from, tensor) : 1;
-    const unsigned long along = from > 0 ? number_after(r, from, pipeline) : 1;
-    return across <= CUDASIM_COUNT_MAX && along <= CUDASIM_COUNT_MAX ? across * along : across;
+    if (from == 0 || number_after(r, from, machines) > 1)
+        return 1;
+    const unsigned long across = number_after(r, from, tensor), along = number_after(r, from, pipeline);
+    return across <= CUDASIM_COUNT_MAX && along <= CUDASIM_COUNT_MAX ? across * along : ULONG_MAX;
 }
 
 /* The model: the first word after "serve", or after --model, SGLang's --model-path. NULL: none. */

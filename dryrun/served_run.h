@@ -18,7 +18,8 @@ struct served_place {
 bool served_takes_options(const struct served_request *r);
 bool served_is_sglang(const struct served_request *r);
 
-/* The cards that its options spread the server over: tensor times pipeline parallel. 1 if they do not tell. */
+/* The cards of one machine that its options spread the server over: tensor times pipeline parallel. 1 if they do not
+ * tell, or spread it over several machines. */
 unsigned long served_cards_wanted(const struct served_request *r);
 
 /* Whether the host has a part of its card's memory: then the server only may start. */

@@ -82,6 +82,9 @@ static enum err check_cards(const struct served_request *request, struct err_det
         char card[CARD_BYTES];
         snprintf(card, sizeof card, "%s", request->cards[i]);
         const int n = cudasim_take_count(card);
+        if (wanted > CUDASIM_COUNT_MAX)
+            return err_set(err, ERR_USAGE, 0, "the server's options spread it over more cards than the %d that can be "
+                           "simulated", CUDASIM_COUNT_MAX);
         if (n > 0 && wanted > (unsigned long)n)
             return err_set(err, ERR_USAGE, 0, "--device '%s': the server's options spread it over %lu cards; say "
                            "--device %s,count=%lu", request->cards[i], wanted, card, wanted);

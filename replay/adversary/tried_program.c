@@ -46,12 +46,17 @@ bool program_request(struct tried_program *p, uint64_t bytes)
     return true;
 }
 
-static uint64_t bytes_of(const struct tried_program *p, uint32_t request)
+static size_t call_of_request(const struct tried_program *p, uint32_t request)
 {
     size_t i = 0;
     while (p->calls[i].kind != EVENT_ALLOC || p->calls[i].slot != request)
         i++;
-    return p->calls[i].bytes;
+    return i;
+}
+
+static uint64_t bytes_of(const struct tried_program *p, uint32_t request)
+{
+    return p->calls[call_of_request(p, request)].bytes;
 }
 
 bool program_free(struct tried_program *p, uint32_t request)
@@ -307,14 +312,6 @@ static uint64_t draw_resized(uint64_t bytes, uint64_t *random)
     case 4:  return bytes / 8 * (4 + below(random, 9)) + 1;
     default: return draw_size(random);
     }
-}
-
-static size_t call_of_request(const struct tried_program *p, uint32_t request)
-{
-    size_t i = 0;
-    while (p->calls[i].kind != EVENT_ALLOC || p->calls[i].slot != request)
-        i++;
-    return i;
 }
 
 /* One act less, or another one at a place. */

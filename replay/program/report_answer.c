@@ -96,12 +96,12 @@ static enum err put_figure(struct page_answer *out, const char *name, const char
 }
 
 /* The smallest card as a figure. Where no run is like what was recorded, the sentence with its reason tells more. */
-static enum err put_card(const struct device_choice *device, const struct why *y, uint64_t bytes, bool is_least,
+static enum err put_card(const struct device_choice *device, uint64_t bytes, uint64_t reserved, bool is_least,
                          struct page_answer *out)
 {
     char size[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    words_add(&w, "%s%s", is_least ? "at least " : "", text_card_beside(bytes, y->reserved, size));
+    words_add(&w, "%s%s", is_least ? "at least " : "", text_card_beside(bytes, reserved, size));
     return put_figure(out, device->config.context_bytes > 0 ? "smallest card, with CUDA's own" : "smallest card",
                       w.text);
 }
@@ -137,8 +137,8 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     out->card = strdup(w.text);
     if (out->card == NULL)
         return ERR_HOST_NOMEM;
-    return !y->has_refusal && out->as_it_ran != VERDICT_NONE ? put_card(device, y, fit.smallest_bytes, is_least, out)
-                                                             : ERR_OK;
+    const bool is_figure = !y->has_refusal && out->as_it_ran != VERDICT_NONE;
+    return is_figure ? put_card(device, fit.smallest_bytes, y->reserved, is_least, out) : ERR_OK;
 }
 
 /* ---- the figures and the rows that the answer is about ---- */

@@ -2,6 +2,7 @@
 /* Programs are whole however they are made, and what the search says of one is what a plain replay does. */
 #include "base/units.h"
 #include "replay/adversary/adversary_search.h"
+#include "replay/adversary/program_acts.h"
 #include "tests/whole_trace.h"
 
 #include <criterion/criterion.h>
@@ -24,6 +25,28 @@ static void check_program(const struct tried_program *p, uint64_t most_live)
         state[c->slot]++;
     }
     cr_assert_leq(program_live_peak(p), most_live);
+}
+
+Test(adversary, programs_with_acts_are_allowed_however_they_are_drawn_and_changed)
+{
+    const unsigned all = (1U << ACT_KINDS) - 1;
+    size_t n_with_acts = 0;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        struct tried_program p;
+        uint64_t random = seed;
+        program_draw(&p, 1 + seed % PROGRAM_CALLS, GIB, all, &random);
+        cr_assert(program_is_valid(&p), "seed %" PRIu64, seed);
+        for (int i = 0; i < 40; i++) {
+            struct tried_program changed = p;
+            if (program_change(&changed, PROGRAM_CALLS, GIB, all, &random)) {
+                cr_assert(program_is_valid(&changed), "seed %" PRIu64, seed);
+                cr_assert_leq(program_live_peak(&changed), GIB, "seed %" PRIu64, seed);
+                p = changed;
+            }
+        }
+        n_with_acts += program_has_acts(&p);
+    }
+    cr_expect_gt(n_with_acts, 1000);
 }
 
 Test(adversary, programs_are_whole_however_they_are_drawn_and_changed)

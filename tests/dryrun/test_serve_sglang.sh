@@ -82,6 +82,11 @@ expect 'what leaves it room' 0 'Fewer CUDA graphs (--cuda-graph-max-bs-decode' s
 serve --device h100-80g -- ./sglang serve --model-path model --tp 2 --pp-size=2 2>spread.txt
 same 'more cards than are named: a mistake, before a start' 2 $?
 expect 'what to type' 0 'say --device h100-80g,count=4' sh -c "tr -s '\n ' ' ' <spread.txt"
+serve --device h100-80g -- ./sglang serve --model-path model --tp-size 2 --tp 8 --tp-size 32 2>spread.txt
+same 'more than can be simulated: a mistake, too' 2 $?
+expect 'the last one counts' 0 'more cards than the 16 that can be simulated' sh -c "tr -s '\n ' ' ' <spread.txt"
+serve --device h100-80g -- ./sglang serve --model-path model --tp 8 --nnodes 8 >nodes.txt
+expect 'cards of other machines are not asked for' 0 'It may start on h100-80g' cat nodes.txt
 ARGS_WRONG=1 serve --device h100-80g -- ./sglang serve --model-path model >wrong.txt
 same 'what cannot be told is open' 4 $?
 expect 'it says why' 0 'invalid int value' sh -c "tr -s '\n ' ' ' <wrong.txt"
