@@ -80,6 +80,8 @@ TOLD = """(async () => {
     told.recorded = trace.refusals;
     told.picture = table.answer ? { says: text('picture-says'), keys: [...document.querySelectorAll(
         '#picture-keys .key')].map(k => k.textContent), tip: byId('picture-canvas').getAttribute('aria-label') } : null;
+    told.reserved = scene.trace.reserved ? Math.max(...scene.trace.reserved.sum) : 0;
+    told.line = scene.recorded?.line ? says.reserved(scene.recorded.line, scene.peak) : 0;
     told.levels = says.levels();
     told.live = says.live(scene.peak);
     for (const [name, moment] of [['peak', scene.peak], ['refusal', trace.refusals.at(-1)?.[0]]]) {
@@ -161,10 +163,16 @@ class Page:
         if said and recorded > 0:
             self.same('what was reserved', recorded, headline=said, verdict=self.told['verdict'] + ' '.join(
                 self.told['prose'][:2]))
-        if ran is None or recorded in (0, self.told['rows'][ran]['peak_reserved_bytes']):
-            return
-        keys = ' '.join(self.told['picture']['keys']) if self.told['picture'] else 'replayed as it ran'
-        self.expect('replayed as it ran' in keys, 'a replayed figure is called recorded in', keys)
+        keys = ' '.join(self.told['picture']['keys']) if self.told.get('picture') else 'replayed as it ran'
+        drawn = self.told.get('reserved', 0)
+        if recorded > 0 and drawn > 0:
+            self.expect(drawn == recorded, 'most recorded is', recorded, 'but the line has', drawn)
+        elif ran is not None and recorded not in (0, self.told['rows'][ran]['peak_reserved_bytes']):
+            self.expect('replayed as it ran' in keys, 'a replayed figure is called recorded in', keys)
+        if self.told.get('line'):
+            self.expect('as it ran (recorded)' in keys, 'the recorded line is not called so in', keys)
+            self.same('what was reserved then', self.told['line'], cursor=self.told['peak']['cursor'].split(
+                'recorded ')[-1].split(',')[0])
 
     def check_refusal(self):
         """The refused request, and what was live then."""

@@ -331,7 +331,7 @@ static enum err take_replayed(const struct why *y, uint64_t replayed, struct pag
                             ? ", because the recording begins in mid-run and what was cached before is left out."
                             : ", because something is not recorded, such as the card's size or a limit.");
     if (out->as_it_ran == VERDICT_NONE)
-        words_add(&w, " So no run here is called \"as it ran\".");
+        words_add(&w, " So no replay here is called \"as it ran\".");
     out->replayed = strdup(w.text);
     return out->replayed != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
@@ -345,9 +345,10 @@ static enum err take_rows(struct trace_reader *trace, const struct why *y, const
     out->is_card_named = y->is_card_named || y->is_of_xla;      /* what JAX had is a card, not PyTorch's part of one */
     out->is_uncured = y->has_refusal && y->cure == CURE_NONE;
     out->recorded_reserved_bytes = y->recorded_reserved;
-    out->as_it_ran = out->recommended = VERDICT_NONE;
+    out->of_recorded_settings = out->as_it_ran = out->recommended = VERDICT_NONE;
     if (y->is_of_xla)                            /* which setting it ran under is not recorded */
         return own_settings_advise(&y->own) ? find_row(v, &y->own.fit.specs[y->own.chosen], &out->recommended) : e;
+    out->of_recorded_settings = row;
     if (e != ERR_OK || row == VERDICT_NONE)
         return e;
     const uint64_t replayed = (uint64_t)run_table_number(v->table, row, "peak_reserved_bytes");

@@ -163,6 +163,15 @@ static void put_steps(struct packed_columns *p, const struct trace_lives *t)
         packed_put(p, t->steps[i] - before);
 }
 
+static void put_reserved(struct packed_columns *p, const struct recorded_reserved *r)
+{
+    packed_put(p, r->n);
+    for (size_t i = 0; i < r->n; i++)
+        packed_put(p, r->at[i].moment - (i > 0 ? r->at[i - 1].moment : 0));
+    for (size_t i = 0; i < r->n; i++)
+        packed_put_difference(p, i > 0 ? r->at[i - 1].bytes : 0, r->at[i].bytes);
+}
+
 static enum err pack_events(const struct trace_reader *trace, const struct trace_lives *t, char **out, size_t *n)
 {
     struct packed_columns p = { .at = NULL };
@@ -185,6 +194,7 @@ static enum err pack_events(const struct trace_reader *trace, const struct trace
     }
     put_refusals(&p, t);
     put_steps(&p, t);
+    put_reserved(&p, &t->reserved);
     return packed_finish(&p, out, n);
 }
 

@@ -8,7 +8,8 @@
  *                events); then the sizes
  *     stacks     frames: n, then kind and text; nodes: n, then caller and frame; stacks: n, then node and line
  *     events     numbers in the source: n, differences; live bytes at LIVE_SAMPLES + 1 moments; marks: n, then moment
- *                and label; refusals as recorded: n, then moment and bytes
+ *                and label; refusals as recorded: n, then moment and bytes; whole steps: n, then moment; reserved as
+ *                recorded: n, then moment and bytes (difference)
  *     placed     unit; whether it is placed; then of the placed ones the address in units (difference to the last of
  *                its size), and the bytes of the block beyond the request
  *     memory     n; kind, birth (difference), life, bytes, address (difference to the last of its size)

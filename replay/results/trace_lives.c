@@ -292,6 +292,8 @@ enum err trace_lives_read(struct trace_reader *trace, const struct steps *steps,
         e = take_stacks(trace, out, err);
     if (e == ERR_OK)
         e = read_numbers(trace, out, err);
+    if (e == ERR_OK)
+        e = recorded_reserved_read(trace, &out->reserved, err);
     return e;
 }
 
@@ -307,5 +309,6 @@ void trace_lives_close(struct trace_lives *t)
     free(t->marks);
     free(t->steps);
     free(t->refusals);
+    recorded_reserved_close(&t->reserved);
     *t = (struct trace_lives){ .n_events = 0 };
 }

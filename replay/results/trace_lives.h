@@ -7,6 +7,7 @@
 
 #include "replay/recording/categories.h"
 #include "replay/recording/steps.h"
+#include "replay/results/recorded_reserved.h"
 #include "report/measure/lives.h"
 #include "base/intern.h"
 #include "traces/trace.h"
@@ -40,6 +41,7 @@ struct trace_lives {
     size_t    n_steps, room_steps;
     struct trace_refusal { uint64_t moment, bytes; } *refusals;     /* as recorded: the first RECORDED_REFUSALS_MAX */
     size_t    n_refusals, room_refusals;
+    struct recorded_reserved reserved;
     struct text_table  frames;       /* of the drawn requests' stacks */
     struct stack_table stacks;       /* life.stack is a number of these; 0: none */
     uint32_t *lines;                 /* by stack - 1: the frame that tells a person where it comes from */

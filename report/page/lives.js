@@ -3,8 +3,8 @@
  * A trace and its runs at any moment: what is live, who asked for it, where it lies, how much is reserved.
  */
 
-/* What is drawn now: the trace, its unpacked runs by row, the groups of its requests. */
-const scene = { trace: null, runs: new Map(), groups: null, liveSteps: null };
+/* What is drawn now: the trace, its unpacked runs by row, the groups of its requests, what was reserved as recorded. */
+const scene = { trace: null, runs: new Map(), groups: null, liveSteps: null, recorded: null };
 
 /* The first index whose value is above x; values, which may be a property of things, rise. */
 function upperBound(things, x, valueOf = thing => thing) {
@@ -334,6 +334,29 @@ function prepareRun(run) {
   packMemory(run);
   run.reserved = run.memory_left_out === 0 ? reservedStepsOf(run) : null;
   return run;
+}
+
+const RECORDED = -1;                 /* in the place of a row: no replay, the recording itself */
+
+/* Of so many changes or more those between may have been left out (replay/results/recorded_reserved.h). */
+const RESERVED_THINNED = 2048;
+
+/* Whether a run reserves what was recorded, at each moment that it has. */
+function isAsRecorded(run, reserved) {
+  const isSame = moment => moment > run.n_moments || valueAt(run.reserved, moment) === valueAt(reserved, moment);
+  return run.reserved !== null && reserved.at.every(isSame) &&
+    (reserved.at.length >= RESERVED_THINNED || run.reserved.at.every(isSame));
+}
+
+/* What was reserved as recorded: as a run without requests, `line`, unless the run as it ran draws the same to its end;
+ * and whether that run is as recorded. Null where the recording does not tell, or where another card is asked for. */
+function recordedOf(trace, runs) {
+  const { answer, worst_rank: worst } = data, ran = runs.get(answer?.as_it_ran);
+  if (!trace.reserved || (answer ? answer.recorded_reserved_bytes === 0 : worst === undefined))
+    return null;
+  const isExact = ran !== undefined && isAsRecorded(ran, trace.reserved);
+  return { isExact, line: isExact && ran.n_moments >= trace.n_events ? null
+    : { row: RECORDED, reserved: trace.reserved, n_moments: trace.n_events } };
 }
 
 /* Pieces of memory at a moment by address, each with the requests in it. */

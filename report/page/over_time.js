@@ -7,7 +7,7 @@
 
 /* Of the runs of a case, by their order: colours differ in lightness, dashes differ too. */
 const RUN_DASHES = [[], [9, 3], [3, 3], [12, 3, 2, 3], [6, 2], [2, 2]];
-const LIVE_DASH = [1, 2], RECOMMENDED_DASH = [6, 3];
+const LIVE_DASH = [1, 2];
 const PIXELS_AT_REST = 2, PIXELS_MOVING = 4;     /* that a row of the chart stands for */
 const REST_MS = 150;                 /* the window rests if it has not moved for so long */
 const chart = { graph: null, width: 0, timer: 0 };
@@ -34,6 +34,8 @@ function linesHere() {
   const trace = scene.trace;
   const lines = shownRuns().map(run => ({ name: 'r' + run.row, steps: run.reserved, course: run.course,
     gauge: 'reserved', end: run.n_moments }));
+  if (scene.recorded?.line)
+    lines.push({ name: 'recorded', steps: scene.trace.reserved, end: trace.n_events });
   const longest = runsHere().reduce((a, b) => b.n_moments > a.n_moments ? b : a);
   return [...lines, { name: 'live', steps: trace.n_drawn === trace.n_requests ? scene.liveSteps : null,
     course: longest.course, gauge: 'requested', end: trace.n_events }];
@@ -206,33 +208,31 @@ function dashKey(stroke, dash, width) {
   return svg('svg', { width: 36, height: 14, 'aria-hidden': true }, line);
 }
 
-/* As it ran and what is recommended have the dashes and colours of the picture. */
-function runDash(i) {
-  const { row } = runsHere()[i];
-  return !roleOf(row) ? RUN_DASHES[i % RUN_DASHES.length] : isAsItRan(row) ? [] : RECOMMENDED_DASH;
-}
-
-function runColor(i) {
-  const { row } = runsHere()[i];
-  return color(!roleOf(row) ? 'run-' + i % RUN_DASHES.length : isAsItRan(row) ? 'as-it-ran' : 'recommended');
-}
+/* As it ran and what is recommended look as in the picture. */
+const runLook = i => lookOf(runsHere()[i].row) ??
+  { color: color('run-' + i % RUN_DASHES.length), dash: RUN_DASHES[i % RUN_DASHES.length] };
 
 function drawRunKeys() {
   const keys = runsHere().map((run, i) => {
     const box = element('input', { type: 'checkbox', checked: isShown(i) });
     box.addEventListener('change', () => show({ hidden: view.hidden ^ (1 << i) }));
-    return element('label', { className: 'line-key' }, box, dashKey(runColor(i), runDash(i), 3),
+    return element('label', { className: 'line-key' }, box, dashKey(runLook(i).color, runLook(i).dash, 3),
       breakable(settingOf(data.rows[run.row])), element('strong', { textContent: roleOf(run.row) }));
   });
+  if (scene.recorded?.line)
+    keys.push(element('span', { className: 'line-key' }, dashKey(lookOf(RECORDED).color, lookOf(RECORDED).dash, 3),
+      'recorded', element('strong', { textContent: roleOf(RECORDED) })));
   byId('run-keys').replaceChildren(...keys, element('span', { className: 'line-key' },
     dashKey(color('live'), LIVE_DASH, 3), 'live data'));
 }
 
 /* How a line of the chart looks. */
 function lineStyle(line) {
+  if (line.name === 'recorded')
+    return { name: line.name, width: 2.5, ...lookOf(RECORDED) };
   const i = runsHere().findIndex(run => 'r' + run.row === line.name);
   return i < 0 ? { name: line.name, color: color('live'), dash: LIVE_DASH, width: 2 }
-    : { name: line.name, color: runColor(i), dash: runDash(i), width: 2.5 };
+    : { name: line.name, width: 2.5, ...runLook(i) };
 }
 
 const BAND_ALPHA = 0.25;
@@ -446,6 +446,8 @@ function cursorText() {
       view.at + 1);
     return settingOf(data.rows[run.row]) + ' ' + (least === most ? '' : 'up to ') + chartText(most);
   });
+  if (scene.recorded?.line)
+    parts.unshift('recorded ' + chartText(valueAt(scene.trace.reserved, view.at)));
   const live = linesHere().pop(), held = extremesOfLine(live, view.at, view.at + 1);
   const text = momentText(scene.trace, view.at);
   return text[0].toUpperCase() + text.slice(1) + ' (' + timeText(timeAt(view.at)) + '): ' +
@@ -461,7 +463,8 @@ function timeTip(moment) {
   };
   return [momentText(scene.trace, moment) + ': ' + text(lines.at(-1)) + ' live',
     ...shownRuns().map((run, i) => (moment > run.n_moments ? 'ended: ' : text(lines[i]) + ' reserved: ') +
-      roleText(run.row))];
+      roleText(run.row)), ...(scene.recorded?.line
+    ? [exactText(valueAt(scene.trace.reserved, moment)) + ' reserved: recorded (' + roleOf(RECORDED) + ')'] : [])];
 }
 
 /* Keeps the cursor in the window by moving the window. */

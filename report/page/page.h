@@ -76,7 +76,8 @@ struct page_answer {
     char *act;                       /* without such a line: what to do */
     struct page_figure figures[PAGE_FIGURES];        /* up to the first without a value */
     char *replayed;                  /* how what follows differs from what was recorded */
-    size_t as_it_ran, recommended;   /* rows of the table; VERDICT_NONE: none is that */
+    size_t of_recorded_settings;     /* row of the table; VERDICT_NONE: none is that */
+    size_t as_it_ran, recommended;   /* the same; as_it_ran is of the recorded settings, and about what was recorded */
     bool   is_uncured;               /* a request was refused, and no setting cures that: then none is called best */
     bool   has_card;                 /* the card that the runs are on was recorded or named */
     bool   is_card_named;            /* it was named, or is JAX's or TensorFlow's; else it is what the recording shows

@@ -87,18 +87,16 @@ function describe() {
 
 /* ---- a case ---- */
 
-/* The runs that are laid side by side at first: A and B of a difference; as it ran and what is recommended; a refused
- * one and the best; the one that takes most memory and the best; else the first two. */
+/* The runs that are laid side by side at first: A and B of a difference; the recorded settings and what is recommended;
+ * a refused one and the best; the one that takes most memory and the best; else the first two. */
 function firstPair(rows) {
   if (DIFFERENCE && rows.length > 1)
     return { a: rows[0], b: rows[1] };
-  if (rows.includes(data.answer?.as_it_ran)) {
-    const a = data.answer.as_it_ran, best = data.answer.recommended ?? data.cases[view.case].best;
-    return { a, b: rows.includes(best) && best !== a ? best : rows.find(i => i !== a) ?? -1 };
-  }
-  const best = data.cases[view.case].best, refused = rows.find(i => !isOk(data.rows[i]));
+  const recorded = rows.find(i => i === data.answer?.of_recorded_settings);
+  const refused = rows.find(i => !isOk(data.rows[i]));
+  const best = (recorded !== undefined ? data.answer.recommended : undefined) ?? data.cases[view.case].best;
   const most = rows.reduce((a, b) => takenOf(data.rows[b]) > takenOf(data.rows[a]) ? b : a, rows[0]);
-  const a = refused ?? (most !== best ? most : rows.find(i => i !== best)) ?? rows[0];
+  const a = recorded ?? refused ?? (most !== best ? most : rows.find(i => i !== best)) ?? rows[0];
   return { a, b: rows.includes(best) && best !== a ? best : rows.find(i => i !== a) ?? -1 };
 }
 
@@ -149,7 +147,8 @@ async function loadCase() {
   await giveWay();
   const liveSteps = trace && liveStepsOf(trace);
   forgetWaiting();
-  Object.assign(scene, { trace, runs, liveSteps, peak: trace?.live_peak_moment });
+  Object.assign(scene, { trace, runs, liveSteps, peak: trace?.live_peak_moment, recorded: trace && recordedOf(trace,
+    runs) });
   if (trace) {
     byId('axis').querySelector('[value=step]').disabled = trace.steps.length < 2;
     sayDrawn();
@@ -160,7 +159,7 @@ async function loadCase() {
 
 /* The bits of the runs that a chart leaves out at first: where it is known what ran, all but two. */
 function firstHidden({ a, b }) {
-  return data.answer?.as_it_ran === a ? runsHere().reduce((bits, run, i) =>
+  return data.answer?.of_recorded_settings === a ? runsHere().reduce((bits, run, i) =>
     run.row === a || run.row === b && roleOf(b) ? bits : bits | 1 << i, 0) : 0;
 }
 
@@ -231,7 +230,6 @@ function drawCase() {
     picker.selectedIndex = view.case;
   drawRows();
   drawBars();
-  drawWaterfall();
   drawFrontier();
   drawOoms();
 }
@@ -275,6 +273,7 @@ function listenToState() {
   onView(['case', 'a', 'hold', 'since', 'at', 'color', 'find', 'inside', 'order'], drawn(holdersSoon));
   onView(['case', 'a'], drawn(drawRefusal));
   onView(['case', 'a'], drawn(drawFragmentation));
+  onView(['case'], drawn(drawWaterfall));
   onView(['case'], drawn(preparePicture));
   onView(['case'], drawn(drawPicture));
   onView(['case', 'a'], drawn(drawJumps));

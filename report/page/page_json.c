@@ -323,6 +323,8 @@ static void put_answer(struct json_writer *w, const struct page_answer *a)
     if (a->verdict == NULL)
         return;
     json_put_object(w, "answer");
+    if (a->of_recorded_settings != VERDICT_NONE)
+        json_put_number(w, "of_recorded_settings", a->of_recorded_settings);
     if (a->as_it_ran != VERDICT_NONE)
         json_put_number(w, "as_it_ran", a->as_it_ran);
     if (a->recommended != VERDICT_NONE)

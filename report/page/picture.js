@@ -12,35 +12,46 @@ const PICTURE_POINT = 12;            /* pixels around the pointer that a refusal
 const KEY_LEAST = 0.005, KEY_SEEN = 0.01;        /* shares: of what is live when it is told, of the picture's height */
 const picture = { groups: null, kindOf: [], names: [], order: [], moments: null, tops: [], refusals: [] };
 
-const isAsItRan = row => row === data.answer?.as_it_ran;
+const isFromEmpty = () => data.cases[view.case].trace_starts === 'empty';
 
-/* "as it ran", "recommended", or nothing. A replay that reserves another amount than was recorded says so: one of a
+/* "as it ran", "recommended", or nothing. A replay that reserves other amounts than were recorded says so: one of a
  * recording that begins in mid-run lacks what was cached before. */
 function roleOf(row) {
-  if (!data.answer || row !== data.answer.recommended && !isAsItRan(row))
-    return '';
-  const recorded = data.answer.recorded_reserved_bytes;
-  if (!isAsItRan(row))
-    return 'recommended';
-  if (recorded === cellOf(data.rows[row], 'peak_reserved_bytes'))
+  const { as_it_ran: ran, recommended, of_recorded_settings: settings, recorded_reserved_bytes: recorded } =
+    data.answer ?? {};
+  if (row === RECORDED)
     return 'as it ran';
-  if (recorded === 0)
-    return 'in the replay';
-  return 'replayed as it ran' + (data.cases[view.case].trace_starts === 'empty' ? '' : ', from an empty cache');
+  if (row !== ran)
+    return row === recommended ? 'recommended' : row === settings ? 'recorded settings, replayed' : '';
+  if (scene.recorded ? scene.recorded.isExact : recorded === cellOf(data.rows[row], 'peak_reserved_bytes'))
+    return 'as it ran';
+  return recorded === 0 ? 'in the replay' : 'replayed as it ran' + (isFromEmpty() ? '' : ', from an empty cache');
 }
 
-const settingWords = row => settingOf(data.rows[row]).replace(/^best-fit$/, "PyTorch's defaults").replace(PREFIX, '');
+/* How the line of what ran, or of what is recommended, looks; undefined: as any other. Where the recording tells what
+ * was reserved, that is what ran. */
+function lookOf(row) {
+  const { as_it_ran: ran, recommended } = data.answer ?? {};
+  if (row === RECORDED || row === ran && !(scene.recorded && !scene.recorded.isExact))
+    return { color: color('as-it-ran'), dash: [] };
+  return row === recommended ? { color: color('recommended'), dash: [6, 3] } : undefined;
+}
+
+const settingWords = row => row === RECORDED ? 'recorded'
+  : settingOf(data.rows[row]).replace(/^best-fit$/, "PyTorch's defaults").replace(PREFIX, '');
 
 /* A setting's label and what it is to the person who asks. */
 const roleText = row => settingOf(data.rows[row]) + (roleOf(row) ? ' (' + roleOf(row) + ')' : '');
 
-/* The runs that the picture draws: as it ran, then the recommended one. */
-const picturedRuns = () => [data.answer.as_it_ran, data.answer.recommended].map(row => scene.runs.get(row))
+const ranHere = () => scene.runs.get(data.answer.as_it_ran);
+
+/* The runs that the picture draws: as it ran, by the recording itself if that tells; then the recommended one. */
+const picturedRuns = () => [scene.recorded?.line ?? ranHere(), scene.runs.get(data.answer.recommended)]
   .filter(run => run);
 
 /* Refused requests, [moment, bytes]: those of the recording, and where it has none those of the run as it ran. */
 function picturedRefusals() {
-  return scene.trace.refusals.length > 0 ? scene.trace.refusals : picturedRuns()[0]?.refusals ?? [];
+  return scene.trace.refusals.length > 0 ? scene.trace.refusals : ranHere()?.refusals ?? [];
 }
 
 /* What is live at a moment, of each kind; what is a guess of it. */
@@ -116,7 +127,7 @@ const reservedAt = (run, moment) => moment > run.n_moments ? null : extremesOfLi
   course: run.course, gauge: 'reserved' }, moment, moment + 1).most;
 
 /* The card, if it is the one that the recording or the person named. */
-const pictureCard = () => data.answer.has_card ? capacityOf(picturedRuns()[0] ?? runsHere()[0]) : null;
+const pictureCard = () => data.answer.has_card ? capacityOf(ranHere() ?? runsHere()[0]) : null;
 
 /* The highest thing that is drawn, without a card that is far above it. */
 function pictureTop(sums) {
@@ -205,12 +216,12 @@ function drawSteps(pen) {
 }
 
 /* The line of a run, from step to step. */
-function drawReserved(pen, run, moments, stroke, dash) {
+function drawReserved(pen, run, moments, look) {
   const { context } = pen;
   context.save();
-  context.strokeStyle = stroke;
+  context.strokeStyle = look.color;
   context.lineWidth = 2;
-  context.setLineDash(dash);
+  context.setLineDash(look.dash);
   context.beginPath();
   const curve = [...moments].map(moment => reservedAt(run, moment)).map(bytes => bytes === null ? null
     : pen.yOf(bytes));
@@ -294,21 +305,22 @@ function writeRefused(pen, text, x, y) {
 
 const PICTURE_FONT = '12px system-ui, sans-serif';
 
+const isReserved = (run, bytes) => run && cellOf(data.rows[run.row], 'peak_reserved_bytes') === bytes;
+
 /* Everything but words around it, into a part of a canvas. */
 function paintPicture(context, x, y, width, height) {
   const columns = Math.max(1, Math.floor(width)), { moments, sums } = sumColumns(columns), most = pictureTop(sums);
   const pen = penOf(context, x, y, columns, height, most), runs = picturedRuns(), card = pictureCard();
-  const recorded = data.answer.recorded_reserved_bytes, ran = runs[0];
+  const recorded = data.answer.recorded_reserved_bytes;
   context.font = PICTURE_FONT;
   drawScale(pen, most * 1.08);
   drawAreas(pen, sums);
   drawSteps(pen);
   for (const run of runs)
-    drawReserved(pen, run, moments, color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'),
-      isAsItRan(run.row) ? [] : [6, 3]);
+    drawReserved(pen, run, moments, lookOf(run.row));
   if (card !== null && card <= most)
     drawLevel(pen, card, roomText(card), []);
-  if (recorded > 0 && recorded <= most && recorded !== (ran && cellOf(data.rows[ran.row], 'peak_reserved_bytes')))
+  if (recorded > 0 && recorded <= most && !scene.recorded && !isReserved(ranHere(), recorded))
     drawLevel(pen, recorded, 'reserved as recorded, at most ' + exactText(recorded), [4, 4]);
   drawRefused(pen);
   picture.moments = moments;
@@ -335,17 +347,26 @@ function pictureKeys() {
   const { sums } = picture.told, total = sums.reduce((sum, bytes) => sum + bytes, 0) || 1;
   const keys = [...sums.keys()].filter(kind => sums[kind] / total >= KEY_LEAST || picture.tops[kind] >= KEY_SEEN);
   const items = keys.sort((a, b) => sums[b] - sums[a] || a - b).map(kind => pictureKey(kind, total));
-  const lines = picturedRuns().map(run => element('span', { className: 'key' }, dashKey(
-    color(isAsItRan(run.row) ? 'as-it-ran' : 'recommended'), isAsItRan(run.row) ? [] : [6, 3], 3),
-  'reserved ' + roleOf(run.row) + ' (' + settingWords(run.row) + ')' + (run.n_moments < scene.trace.n_events
-    ? ', until a request was refused' : '')));
+  const lines = picturedRuns().map(run => element('span', { className: 'key' }, dashKey(lookOf(run.row).color,
+    lookOf(run.row).dash, 3), 'reserved ' + roleOf(run.row) + ' (' + settingWords(run.row) + ')' +
+    (run.row !== RECORDED && !isFromEmpty() && roleOf(run.row) === 'recommended' ? ', from an empty cache' : '') +
+    (run.n_moments < scene.trace.n_events ? ', until a request was refused' : '')));
   return [...items, ...lines];
+}
+
+/* Which of the lines are from the recording, and which a replay makes. */
+function reservedSays() {
+  const isRecorded = scene.recorded && (scene.recorded.line || scene.recorded.isExact), n = picturedRuns().length;
+  if (n === 0)
+    return '';
+  return !isRecorded ? 'Reserved memory is replayed. ' : 'Reserved memory is as recorded' +
+    (n > 1 ? '; what is recommended is replayed. ' : '. ');
 }
 
 function pictureSays() {
   return 'Live memory ' + (hasCategories(scene.trace) ? 'by what it is for' : 'by line') + '; figures ' +
     (picture.refusals.length > 0 ? 'when the request was refused' : 'at its peak') + '. ' +
-    (picturedRuns().length > 0 ? 'Reserved memory is replayed. ' : '') + 'Click to look closer.';
+    reservedSays() + 'Click to look closer.';
 }
 
 /* What the pointer is at: the moment, what is live, reserved, and of which kinds. */

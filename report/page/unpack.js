@@ -103,8 +103,9 @@ function unpackEvents(c) {
   const numbers = c.rising(c.number()), nSamples = c.number(), live = c.sums(nSamples + 1);
   const nMarks = c.number(), marks = c.rising(nMarks), labels = c.texts(nMarks);
   const nRefusals = c.number(), refused = c.rising(nRefusals), sizes = c.column(nRefusals);
-  const steps = c.rising(c.number());
-  return { numbers, live, steps, marks: labels.map((label, i) => ({ label, moment: marks[i] })),
+  const steps = c.rising(c.number()), nReserved = c.number();
+  const reserved = nReserved > 0 ? withExtremes({ at: c.rising(nReserved), sum: c.sums(nReserved) }) : null;
+  return { numbers, live, steps, reserved, marks: labels.map((label, i) => ({ label, moment: marks[i] })),
     refusals: Array.from(sizes, (bytes, i) => [refused[i], bytes]) };
 }
 
