@@ -12,7 +12,7 @@
 /* ---- signs ---- */
 
 enum sign_kind {
-    SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_TORCH, SIGN_IS_WITHIN,
+    SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_SEVERAL, SIGN_IS_TORCH, SIGN_IS_WITHIN,
     SIGN_IS_NOT_IN_FORCE, SIGN_IS_SET, SIGN_IS_RECORDING
 };
 
@@ -20,6 +20,7 @@ enum sign_kind {
 #define SIGN_SHARED(phrase, machine) { SIGN_IS_SHARED, phrase, PLATFORM_UNKNOWN, machine, NULL },
 #define SIGN_NOTEBOOK(phrase) { SIGN_IS_NOTEBOOK, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_CONTAINER(phrase) { SIGN_IS_CONTAINER, phrase, PLATFORM_UNKNOWN, NULL, NULL },
+#define SIGN_SEVERAL(phrase) { SIGN_IS_SEVERAL, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_TORCH(phrase) { SIGN_IS_TORCH, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_WITHIN(stack, phrase, advice) { SIGN_IS_WITHIN, phrase, PLATFORM_UNKNOWN, stack, advice },
 #define SIGN_NOT_IN_FORCE(phrase) { SIGN_IS_NOT_IN_FORCE, phrase, PLATFORM_UNKNOWN, NULL, NULL },
@@ -130,6 +131,9 @@ void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
         break;
     case SIGN_IS_CONTAINER:
         w->facts.is_container = true;
+        break;
+    case SIGN_IS_SEVERAL:
+        w->facts.is_of_several = true;
         break;
     case SIGN_IS_TORCH:
         w->facts.has_torch = true;

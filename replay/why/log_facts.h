@@ -14,6 +14,7 @@ struct log_facts {
     enum shell_kind shell;
     bool has_torch;                  /* PyTorch is named */
     bool is_container;               /* it ran in one, so that a Dockerfile may hold its settings */
+    bool is_of_several;              /* processes of one engine that share the work: each has a card */
     const char *shared;              /* the machine whose card shares the host's memory: "GB10"; NULL: none is named.
                                       * Static */
     const char *within;              /* the framework around the program: "vllm"; NULL: none is known. Static */

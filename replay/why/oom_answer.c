@@ -14,6 +14,58 @@ static uint64_t minus(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
+/* ---- what stands around the program ---- */
+
+/* Whether the log is of a framework around PyTorch that is in the list, which NULL ends. */
+static bool is_within(const struct log_facts *facts, const char *const *names)
+{
+    while (*names != NULL && (facts == NULL || facts->within == NULL || strcmp(facts->within, *names) != 0))
+        names++;
+    return *names != NULL;
+}
+
+/* Whether the text is of one process of several that need their cards together. */
+static bool is_of_several(const struct oom_text *t, const struct log_facts *facts)
+{
+    static const char *const spread[] = { "vllm", "sglang", "tensorrt-llm", "deepspeed", NULL };
+    const bool is_spread = is_within(facts, spread);
+    return t->rank >= 0 || t->n_ranks > 1 || (is_spread && (t->gpu > 0 || facts->is_of_several));
+}
+
+/* Frameworks that turn expandable segments on themselves, unless the environment says something else. Sources:
+ * axolotl/utils/__init__.py; unsloth and unsloth_zoo at their import; torchtune at its import. */
+static const char *sets_segments(const struct log_facts *facts)
+{
+    static const char *const names[] = { "axolotl", "torchtune", "unsloth", NULL };
+    return is_within(facts, names) ? facts->within : NULL;
+}
+
+/* Engines whose ranks show their memory to each other by handles that expandable segments do not have: with several
+ * cards the server ends while it captures its graphs. Sources: vllm-project/vllm#42609, sgl-project/sglang#27593; of
+ * sleep mode vllm#14189, which #40812 mended. */
+static bool lends_by_handles(const struct log_facts *facts)
+{
+    static const char *const names[] = { "vllm", "sglang", "verl", "openrlhf", NULL };
+    return is_within(facts, names);
+}
+
+static bool is_expandable_on(const struct oom_text *t, const struct log_facts *facts, enum platform p)
+{
+    const char *why;
+    if (t->is_expandable || facts == NULL)
+        return t->is_expandable;
+    return !facts->is_not_in_force && (facts->is_expandable_asked || (sets_segments(facts) != NULL &&
+                                       platform_has_setting(p, "expandable_segments", &why)));
+}
+
+/* A machine that has one memory only, which the host's programs and its page cache fill, too. A Grace CPU's card has
+ * memory of its own beside the host's. */
+static bool has_one_memory(const struct log_facts *facts)
+{
+    return facts != NULL && facts->shared != NULL && strncmp(facts->shared, "GH", 2) != 0 &&
+           strncmp(facts->shared, "GB2", 3) != 0 && strncmp(facts->shared, "GB3", 3) != 0;
+}
+
 /* ---- the account ---- */
 
 /* What other processes hold: those that the text lists, or all that is neither free nor this process. A text that names
@@ -31,7 +83,15 @@ static uint64_t find_others(const struct oom_text *t)
     return minus(outside, CARD_CONTEXT_MOST_BYTES);
 }
 
-static struct memory_account account_of(const struct oom_text *t)
+/* Of a machine with one memory, what no process is named for is the host's: it is the story only if it is more than the
+ * program's own. */
+static uint64_t find_rest(const struct oom_text *t, const struct log_facts *facts)
+{
+    const uint64_t others = find_others(t);
+    return t->others == 0 && has_one_memory(facts) && others < t->reserved ? 0 : others;
+}
+
+static struct memory_account account_of(const struct oom_text *t, const struct log_facts *facts)
 {
     const uint64_t cached = t->reserved - t->allocated;
     const uint64_t pools = t->private_pools == OOM_TEXT_UNKNOWN ? 0 : t->private_pools;
@@ -41,7 +101,7 @@ static struct memory_account account_of(const struct oom_text *t)
         .total = t->total,
         .free = t->free,
         .allowed = t->allowed,
-        .others = find_others(t),
+        .others = find_rest(t, facts),
         .are_others_named = t->lists_processes || t->process != OOM_TEXT_UNKNOWN,
         .allocated = t->allocated,
         .cached = cached,
@@ -87,7 +147,7 @@ static const char *find_setting(const struct oom_text *t, const struct log_facts
     const bool is_limited = a->verdict == VERDICT_LIMITED;
     const bool may_lie_in_pieces = is_limited || a->verdict == VERDICT_FRAGMENTED ||
                                    a->verdict == VERDICT_FULL_OR_FRAGMENTED;
-    const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked && !facts->is_not_in_force);
+    const bool is_on = is_expandable_on(t, facts, a->platform);
     const bool is_refused = facts != NULL && facts->is_not_in_force;
     if (t->is_foreign)
         return NULL;                                 /* which settings its allocator has is not known here */
@@ -95,6 +155,8 @@ static const char *find_setting(const struct oom_text *t, const struct log_facts
         return NULL;                                 /* a scrap serves one request, and raising the limit serves all */
     if (!may_lie_in_pieces || there < (is_limited ? a->account.asked : a->account.least_asked) || is_on)
         return NULL;
+    if (lends_by_handles(facts) && is_of_several(t, facts))
+        return NULL;                                 /* it would end the engine at its next start */
     if (!t->is_early && may_set(a, facts, "expandable_segments", is_refused))
         return "expandable_segments:True";
     return (!t->is_early || t->names_max_split) &&
@@ -118,7 +180,7 @@ static bool is_over_reserve(const struct oom_text *t, const struct oom_answer *a
 
 struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts *facts)
 {
-    struct oom_answer a = { .account = account_of(t), .platform = platform_of(t, facts) };
+    struct oom_answer a = { .account = account_of(t, facts), .platform = platform_of(t, facts) };
     a.judgement = memory_judge(&a.account);
     if (a.judgement.giver == GIVER_CACHE && takes_nearly_all(&a))
         a.judgement.giver = GIVER_CACHE_OR_LIVE;
@@ -174,12 +236,13 @@ static void add_full(struct words *w, const struct oom_answer *a)
                      "than that.", units_format_bytes(gain, b), units_format_bytes(a->account.total, c));
 }
 
-static void add_others(struct words *w, const struct oom_text *t, const struct oom_answer *a)
+static void add_others(struct words *w, const struct oom_text *t, const struct oom_answer *a, bool is_host)
 {
     char b[UNITS_TEXT], c[UNITS_TEXT];
-    words_add(w, "Somebody else has the memory: other processes hold %s%s of the card's %s",
-              t->lists_processes ? "" : "about ", units_format_bytes(a->account.others, b),
-              units_format_bytes(t->total, c));
+    words_add(w, "Somebody else has the memory: %s hold %s%s of the %s%s",
+              is_host ? "the host's programs, its page cache and other processes" : "other processes",
+              t->lists_processes && !is_host ? "" : "about ", units_format_bytes(a->account.others, b),
+              is_host ? "machine's " : "card's ", units_format_bytes(t->total, c));
     if (t->is_of_ranks)
         words_add(w, ", and they are probably other ranks of this run");
     else if (t->other_id > 0)
@@ -187,12 +250,12 @@ static void add_others(struct words *w, const struct oom_text *t, const struct o
     words_add(w, ".");
 }
 
-static void add_verdict(struct words *w, const struct oom_text *t, const struct oom_answer *a)
+static void add_verdict(struct words *w, const struct oom_text *t, const struct oom_answer *a, bool is_host)
 {
     char b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
     switch (verdict_of(a->judgement.giver)) {
     case VERDICT_SOMEBODY_ELSE:
-        add_others(w, t, a);
+        add_others(w, t, a, is_host && t->others == 0);
         break;
     case VERDICT_ONE_TENSOR:
         words_add(w, "One tensor: %s were asked for at once, on a card of %s. No setting serves that.",
@@ -278,7 +341,7 @@ static void print_which(FILE *out, const struct oom_text *t)
 
 /* What is outside of PyTorch may be the program's own up to a context; without a list of processes that is all one
  * knows, and `others` is the rest. */
-static void add_outside(struct words *w, uint64_t outside, bool is_rest)
+static void add_outside(struct words *w, uint64_t outside, bool is_rest, bool is_host)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     units_format_bytes(outside < MIB ? outside : outside / MIB * MIB, a);
@@ -286,10 +349,11 @@ static void add_outside(struct words *w, uint64_t outside, bool is_rest)
         words_add(w, "; outside of it %s of the card were taken, of which up to %s may be the program's own context "
                      "and libraries", a, units_format_bytes(CARD_CONTEXT_MOST_BYTES, b));
     else
-        words_add(w, "; contexts, libraries and other processes had about %s", a);
+        words_add(w, "; contexts, libraries and %s had about %s",
+                  is_host ? "the host's programs and page cache" : "other processes", a);
 }
 
-static void print_held(FILE *out, const struct oom_text *t, const struct oom_answer *answer)
+static void print_held(FILE *out, const struct oom_text *t, const struct oom_answer *answer, bool is_host)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     const uint64_t outside = oom_text_outside(t);
@@ -297,7 +361,7 @@ static void print_held(FILE *out, const struct oom_text *t, const struct oom_ans
     words_add(&w, "- On GPU %u PyTorch had %s reserved, of it %s allocated", t->gpu,
               units_format_bytes(t->reserved, a), units_format_bytes(t->allocated, b));
     if (outside > 0 && outside != OOM_TEXT_UNKNOWN)
-        add_outside(&w, outside, answer->account.others > 0 && !t->lists_processes);
+        add_outside(&w, outside, answer->account.others > 0 && !t->lists_processes, is_host);
     words_add(&w, ".");
     words_print_screen(out, &w);
 }
@@ -324,11 +388,17 @@ static void print_ranks_on_one(FILE *out, const struct oom_text *t, enum platfor
     words_print_screen(out, &w);
 }
 
-static void print_others(FILE *out, const struct oom_text *t, enum platform p, bool is_several)
+static void print_others(FILE *out, const struct oom_text *t, enum platform p, const struct log_facts *facts)
 {
     struct words w = { .n = 0 };
     if (t->is_of_ranks) {
         print_ranks_on_one(out, t, p);
+        return;
+    }
+    if (has_one_memory(facts) && t->others == 0) {
+        text_print_screen(out, "- End programs of the host that are not needed. Its page cache, which the system does "
+                               "not always give back to the card, is dropped by `sync; echo 3 > "
+                               "/proc/sys/vm/drop_caches` as root.");
         return;
     }
     words_add(&w, "- ");
@@ -340,26 +410,10 @@ static void print_others(FILE *out, const struct oom_text *t, enum platform p, b
         words_add(&w, "the tool of the card's maker shows what runs there.");
     else
         words_add(&w, "%s shows what runs on the card.", card_tools_shows(p));
-    if (!t->is_foreign)
-        add_choice(&w, p, is_several);
+    if (!t->is_foreign && !has_one_memory(facts))
+        add_choice(&w, p, is_of_several(t, facts));
     words_add(&w, " Often it is an earlier run that did not end.");
     words_print_screen(out, &w);
-}
-
-/* Whether the log is of a framework around PyTorch that is in the list, which NULL ends. */
-static bool is_within(const struct log_facts *facts, const char *const *names)
-{
-    while (*names != NULL && (facts == NULL || facts->within == NULL || strcmp(facts->within, *names) != 0))
-        names++;
-    return *names != NULL;
-}
-
-/* Whether the text is of one process of several that need their cards together. */
-static bool is_of_several(const struct oom_text *t, const struct log_facts *facts)
-{
-    static const char *const spread[] = { "vllm", "sglang", "tensorrt-llm", "deepspeed", NULL };
-    const bool is_spread = is_within(facts, spread);
-    return t->rank >= 0 || t->n_ranks > 1 || (is_spread && t->gpu > 0);
 }
 
 /* An APU takes the host's memory through the kernel's TTM, whose limit is half of it unless somebody raised it.
@@ -481,8 +535,9 @@ static void print_room(FILE *out, const struct oom_text *t, enum platform p)
 static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_answer *a,
                          const struct log_facts *facts, const char *line)
 {
+    static const char *const engines[] = { "vllm", "sglang", "tensorrt-llm", NULL };     /* capture by themselves */
     const enum verdict_kind verdict = verdict_of(a->judgement.giver);
-    struct words limit = { .n = 0 };
+    struct words limit = { .n = 0 }, pools = { .n = 0 };
     words_add(&limit, "- The card had room. Raise the fraction where the program sets it: with "
                       "%s.set_per_process_memory_fraction, or as per_process_memory_fraction in the allocator's "
                       "settings.", t->is_foreign ? "its module" : card_tools_module(a->platform));
@@ -493,7 +548,7 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
     else if (verdict == VERDICT_ONE_TENSOR)
         print_one_tensor(out, line);
     else if (verdict == VERDICT_SOMEBODY_ELSE)
-        print_others(out, t, a->platform, is_of_several(t, facts));
+        print_others(out, t, a->platform, facts);
     else if (verdict == VERDICT_FULL || verdict == VERDICT_HOST_LENT)
         print_full(out, t, a, facts, line);
     if (t->is_listed)
@@ -501,9 +556,18 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
                                "PyTorch had reserved they exceed what was in use. It is the one whose figure fits. "
                                "In a container PyTorch does not recognise its own.");
     if (t->private_pools != OOM_TEXT_UNKNOWN)
-        text_print_screen(out, "- What is free in private pools counts as allocated, and other requests cannot use "
-                               "it. CUDA graphs may share a pool, torch.cuda.graph(g, pool=...), if they are always "
-                               "replayed in the order of their capture.");
+        words_add(&pools, "- What is free in private pools counts as allocated, and other requests cannot use it.%s",
+                  is_within(facts, engines) ? ""
+                                            : " CUDA graphs may share a pool, torch.cuda.graph(g, pool=...), if they "
+                                              "are always replayed in the order of their capture.");
+    if (pools.n > 0)
+        words_print_screen(out, &pools);
+}
+
+/* What is free in private pools is more than what is cached, so that it comes first. */
+static bool is_pools_first(const struct oom_answer *a)
+{
+    return a->account.pools > a->account.cached;
 }
 
 static void add_absent(struct words *w, enum platform p, const struct log_facts *facts, const char *why)
@@ -528,7 +592,8 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
     struct words w = { .n = 0 };
     const char *why;
     const bool is_in_pieces = a->setting != NULL || verdict_of(a->judgement.giver) == VERDICT_FRAGMENTED;
-    const bool is_on = t->is_expandable || (facts != NULL && facts->is_expandable_asked);
+    const bool is_own = !t->is_expandable && facts != NULL && !facts->is_expandable_asked;
+    const bool is_on = is_expandable_on(t, facts, a->platform);
     if (t->is_foreign)
         words_add(&w, "- This text is of a device that a package adds to PyTorch. Its maker tells which settings its "
                       "allocator has, and what shows who is on the card; none is recommended here.");
@@ -538,9 +603,15 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
     else if (t->expandable_reserve != OOM_TEXT_UNKNOWN)
         words_add(&w, "- The request exceeds the reserve of expandable segments, %s. Raise "
                       "expandable_segments_reserve, or leave it out.", units_format_bytes(t->expandable_reserve, b));
-    else if (is_on && (facts == NULL || !facts->is_not_in_force))
-        words_add(&w, "- expandable_segments is on already. What is cached then lies in other streams' or pools' "
-                      "segments, or in pages that are used in part.");
+    else if (is_on)
+        words_add(&w, "- expandable_segments is on already%s%s%s. What is cached then lies in other streams' or pools' "
+                      "segments, or in pages that are used in part.", is_own ? ": " : "",
+                  is_own ? sets_segments(facts) : "",
+                  is_own ? " sets it, unless the environment has another setting" : "");
+    else if (is_in_pieces && lends_by_handles(facts) && is_of_several(t, facts))
+        words_add(&w, "- expandable_segments:True, which PyTorch's text may name, is no advice here: with several "
+                      "cards the engine's own all-reduce cannot share such memory, and most releases end while they "
+                      "capture graphs. If it must be, with --disable-custom-all-reduce beside it.");
     else if (is_in_pieces && !platform_has_setting(a->platform, "expandable_segments", &why))
         add_absent(&w, a->platform, facts, why);
     if (w.n > 0)
@@ -597,6 +668,20 @@ static void print_setting(FILE *out, const struct oom_text *t, const struct oom_
     fputc('\n', out);
 }
 
+/* What comes before a setting that is the second cure; NULL: it is the first. */
+static const char *lead_of(const struct oom_answer *a, const struct log_facts *facts)
+{
+    if (a->verdict == VERDICT_LIMITED)
+        return "- If it must stay, less of what is allowed may lie idle with:";
+    if (is_pools_first(a))
+        return "- What is cached outside of such pools may be put together with:";
+    return lends_by_handles(facts) ? "- If these options are not enough, what is cached may be put together with the "
+                                     "line below. It is for one card: with several, the engine's own all-reduce ends "
+                                     "with it unless --disable-custom-all-reduce is given, too. Older releases refuse "
+                                     "it in sleep mode."
+                                   : NULL;
+}
+
 void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_facts *facts, const char *line)
 {
     const struct oom_answer a = oom_answer_of(t, facts);
@@ -604,10 +689,10 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
     if (a.verdict == VERDICT_NOT_IN_FORCE)
         words_add(&first, "Not in force: expandable_segments was asked for, and PyTorch says in the log that this "
                           "platform does not support it. Without it: ");
-    add_verdict(&first, t, &a);
+    add_verdict(&first, t, &a, has_one_memory(facts));
     words_print_screen(out, &first);
-    const bool is_limited = a.verdict == VERDICT_LIMITED;            /* the limit is raised first */
-    if (a.setting != NULL && !is_limited)
+    const char *const lead = lead_of(&a, facts);
+    if (a.setting != NULL && lead == NULL)
         print_setting(out, t, &a, facts);
     fputc('\n', out);
     if (facts != NULL && facts->shared != NULL)
@@ -615,8 +700,8 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
     print_why_so(out, t, &a, facts, line);
     if (facts != NULL)
         card_tools_print_advice(out, a.platform, facts->within_advice);
-    if (a.setting != NULL && is_limited) {
-        text_print_screen(out, "- If it must stay, less of what is allowed may lie idle with:");
+    if (a.setting != NULL && lead != NULL) {
+        text_print_screen(out, lead);
         print_setting(out, t, &a, facts);
         fputc('\n', out);
     }
@@ -624,6 +709,6 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
     if (facts != NULL && facts->is_guess)
         oom_answer_print_guess(out);
     print_which(out, t);
-    print_held(out, t, &a);
+    print_held(out, t, &a, has_one_memory(facts));
     print_next(out, t, &a, facts);
 }
