@@ -169,6 +169,7 @@ static void read_found(struct log_answer *a, const struct log_walk *w, bool has_
     const char *bytes = w->forms.text;
     choose(a, w, has_text);
     choose_later(a, w);
+    a->facts.is_loading = log_is_loading(bytes, answered_at(a));
     if (!log_own_line(bytes, answered_at(a), a->own_line, sizeof a->own_line))
         a->own_line[0] = '\0';
     if (!a->is_text)

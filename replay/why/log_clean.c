@@ -32,6 +32,17 @@ static size_t clean_utf16(char *bytes, size_t n)
     return used;
 }
 
+/* ---- ends of lines ---- */
+
+static size_t clean_line_ends(char *bytes, size_t n)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i] != '\r' || i + 1 == n || bytes[i + 1] != '\n')
+            bytes[used++] = bytes[i];
+    return used;
+}
+
 /* ---- colours ---- */
 
 /* Past "ESC [ 31 m" at bytes[at]. */
@@ -176,6 +187,7 @@ size_t log_clean(char *bytes, size_t n, struct log_dress *dress)
     dress->is_utf16 = letter_of_pairs(bytes, n) >= 0;
     dress->is_docker = n > strlen(docker) && memcmp(bytes, docker, strlen(docker)) == 0;
     n = clean_utf16(bytes, n);
+    n = clean_line_ends(bytes, n);
     n = clean_json(bytes, n);
     n = clean_colours(bytes, n);
     clean_frame(bytes, n);

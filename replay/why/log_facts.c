@@ -12,7 +12,7 @@
 /* ---- signs ---- */
 
 enum sign_kind {
-    SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_SEVERAL, SIGN_IS_TORCH, SIGN_IS_WITHIN,
+    SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_SEVERAL, SIGN_IS_SLICE, SIGN_IS_TORCH, SIGN_IS_WITHIN,
     SIGN_IS_NOT_IN_FORCE, SIGN_IS_SET, SIGN_IS_RECORDING
 };
 
@@ -21,6 +21,7 @@ enum sign_kind {
 #define SIGN_NOTEBOOK(phrase) { SIGN_IS_NOTEBOOK, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_CONTAINER(phrase) { SIGN_IS_CONTAINER, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_SEVERAL(phrase) { SIGN_IS_SEVERAL, phrase, PLATFORM_UNKNOWN, NULL, NULL },
+#define SIGN_SLICE(phrase) { SIGN_IS_SLICE, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_TORCH(phrase) { SIGN_IS_TORCH, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_WITHIN(stack, phrase, advice) { SIGN_IS_WITHIN, phrase, PLATFORM_UNKNOWN, stack, advice },
 #define SIGN_NOT_IN_FORCE(phrase) { SIGN_IS_NOT_IN_FORCE, phrase, PLATFORM_UNKNOWN, NULL, NULL },
@@ -135,6 +136,9 @@ void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
     case SIGN_IS_SEVERAL:
         w->facts.is_of_several = true;
         break;
+    case SIGN_IS_SLICE:
+        w->facts.is_slice = true;
+        break;
     case SIGN_IS_TORCH:
         w->facts.has_torch = true;
         break;
@@ -240,6 +244,19 @@ const char *log_facts_backend(const char *text, size_t n, size_t at)
             found = backends[k].advice;
         }
     return found;
+}
+
+/* ---- what it did ---- */
+
+bool log_is_loading(const char *text, size_t at)
+{
+    static const char *const frames[] = { "in _apply", "return t.to(", "t.cuda(device" };
+    enum { REACH = 1200 };
+    for (size_t i = at > REACH ? at - REACH : 0; i < at; i++)
+        for (size_t k = 0; k < sizeof frames / sizeof frames[0]; k++)
+            if (log_phrase_is(text, at, i, frames[k]))
+                return true;
+    return false;
 }
 
 /* ---- the program's own line ---- */

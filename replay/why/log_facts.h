@@ -14,6 +14,8 @@ struct log_facts {
     enum shell_kind shell;
     bool has_torch;                  /* PyTorch is named */
     bool is_container;               /* it ran in one, so that a Dockerfile may hold its settings */
+    bool is_loading;                 /* PyTorch was moving a model to the card (log_is_loading) */
+    bool is_slice;                   /* the card is a slice of one (MIG) */
     bool is_of_several;              /* processes of one engine that share the work: each has a card */
     const char *shared;              /* the machine whose card shares the host's memory: "GB10"; NULL: none is named.
                                       * Static */
@@ -64,6 +66,9 @@ const struct log_caller *log_facts_caller(const char *text, size_t n, size_t at)
 /* What helps on the backend of ggml that is named nearest to text[at], where its error stands (log_backends.def). NULL:
  * none is. Static. */
 const char *log_facts_backend(const char *text, size_t n, size_t at);
+
+/* Whether the traceback before text[at] ends in Module.to or Module.cuda, which move a model's weights. */
+bool log_is_loading(const char *text, size_t at);
 
 /* The last line of the program's own code in the traceback before text[at]: "train.py:40, in step: y = f(x)". Frames of
  * installed packages are none. False: there is none. */

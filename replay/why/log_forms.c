@@ -106,14 +106,16 @@ static bool is_known(uint64_t bytes)
     return bytes != OOM_TEXT_UNKNOWN;
 }
 
-/* Of the pool of cudaMallocAsync the text tells what is allocated, not what is cached: only the extremes are told. */
+/* Of the pool of cudaMallocAsync the text tells what is allocated, not what is cached: only the extremes are told. Each
+ * program has a context on the card, too. */
 static enum verdict_kind judge_async(const struct log_figures *f)
 {
+    const uint64_t least_context = 128 * MIB;
     if (!is_known(f->total) || !is_known(f->asked) || !is_known(f->allocated))
         return VERDICT_UNTOLD;
     if (f->allocated > f->total)
         return VERDICT_HOST_LENT;
-    if (f->asked > f->total - f->allocated)
+    if (add_capped(f->asked, least_context) > f->total - f->allocated && !(is_known(f->free) && f->free >= f->asked))
         return f->asked > f->allocated ? VERDICT_ONE_TENSOR : VERDICT_FULL;
     if (is_known(f->allowed) && add_capped(f->allocated, f->asked) > f->allowed)
         return VERDICT_LIMITED;
@@ -413,6 +415,17 @@ static const struct log_form *judge_component(const struct log_forms_walk *w, co
 
 /* ---- llama.cpp's parts ---- */
 
+/* A server says again what the process said that it started: "llama runner process has terminated: ...". */
+static bool is_echo(const struct log_forms_walk *w, size_t at)
+{
+    static const char words[] = "process has terminated: ";
+    enum { REACH = 100 };
+    for (size_t i = at; i-- > 0 && at - i < REACH && w->text[i] != '\n';)
+        if (log_phrase_is(w->text, at, i, words))
+            return true;
+    return false;
+}
+
 /* The refusal's own line has the figure, and lines after it tell what did not fit. */
 static const struct log_form *judge_llama(const struct log_forms_walk *w, const struct log_form *form, size_t at)
 {
@@ -424,6 +437,8 @@ static const struct log_form *judge_llama(const struct log_forms_walk *w, const 
     enum { REACH = 500 };
     if (form != &forms[FORM_LLAMA_CUDA] && form != &forms[FORM_LLAMA_SYCL])
         return form;
+    if (is_echo(w, at))
+        return &forms[FORM_OLLAMA_RUNNER];
     for (size_t i = at + 1; i < w->n && i - at < REACH && !log_phrase_is(w->text, w->n, i, form->phrase); i++)
         for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
             if (log_phrase_is(w->text, w->n, i, parts[k].words))

@@ -482,18 +482,28 @@ static void print_full(FILE *out, const struct oom_text *t, const struct oom_ans
                        const char *line)
 {
     static const char *const without_training[] = { "vllm", "sglang", "tensorrt-llm", "ollama", "llama.cpp", "comfyui",
-                                                    NULL };
+                                                    "forge", "stable-diffusion-webui", "invokeai", "diffusers", "kohya",
+                                                    "text-generation-webui", NULL };
+    const bool is_loading = facts != NULL && facts->is_loading;
     struct words w = { .n = 0 }, less = { .n = 0 }, cells = { .n = 0 };
     if (line != NULL && a->account.asked > a->account.total / 10) {
         words_add(&w, "- The refused request is a large one, asked for at %s", line);
         words_print_screen(out, &w);
     }
-    words_add(&less, "- What makes live data smaller: a smaller batch (with accumulation), checkpointing, a smaller "
-                     "type, an optimizer with less state.");
-    if (is_simulated(a->platform) && !t->is_foreign)
+    if (is_loading)
+        words_add(&less, "- A model's weights were on their way to the card, so a smaller batch changes nothing. They "
+                         "need less in a smaller type (torch.bfloat16, 8 or 4 bits), or if a part stays with the host "
+                         "or on other cards (Accelerate's device_map=\"auto\").");
+    else
+        words_add(&less, "- What makes live data smaller: a smaller batch (with accumulation), checkpointing, a "
+                         "smaller type, an optimizer with less state.");
+    if (!is_loading && is_simulated(a->platform) && !t->is_foreign)
         words_add(&less, " `replay predict -- python YOUR_PROGRAM` finds without a card which batch fits.");
     if (!is_within(facts, without_training))         /* its own options follow */
         words_print_screen(out, &less);
+    if (facts != NULL && facts->is_slice)
+        text_print_screen(out, "- The card is a slice (MIG), and the capacity is the slice's. A larger slice holds "
+                               "more: nvidia-smi -L lists them, CUDA_VISIBLE_DEVICES=MIG-... chooses one.");
     if (facts != NULL && facts->shell == SHELL_NOTEBOOK)
         words_add(&cells, "- In a notebook, models of earlier cells and the last error's traceback keep their memory. "
                           "Restart the kernel, or: del model; import gc, sys; sys.last_traceback = None; gc.collect(); "
