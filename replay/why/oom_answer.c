@@ -41,12 +41,19 @@ static const char *sets_segments(const struct log_facts *facts)
 }
 
 /* Engines whose ranks show their memory to each other by handles that expandable segments do not have: with several
- * cards the server ends while it captures its graphs. Sources: vllm-project/vllm#42609, sgl-project/sglang#27593; of
- * sleep mode vllm#14189, which #40812 mended. */
-static bool lends_by_handles(const struct log_facts *facts)
+ * cards the server ends while it captures its graphs. Sources: vllm-project/vllm#42609, sgl-project/sglang#27593. */
+static bool is_ended_by_segments(const struct oom_text *t, const struct log_facts *facts)
+{
+    static const char *const engines[] = { "vllm", "sglang", NULL };
+    return is_within(facts, engines) && is_of_several(t, facts);
+}
+
+/* Programs that hold such an engine, on one card or asleep: vLLM's sleep mode refused expandable segments until
+ * vllm-project/vllm#40812. */
+static bool holds_engine(const struct log_facts *facts)
 {
     static const char *const names[] = { "vllm", "sglang", "verl", "openrlhf", NULL };
-    return is_within(facts, names);
+    return is_within(facts, names) || (facts != NULL && facts->has_sleep);
 }
 
 static bool is_expandable_on(const struct oom_text *t, const struct log_facts *facts, enum platform p)
@@ -155,7 +162,7 @@ static const char *find_setting(const struct oom_text *t, const struct log_facts
         return NULL;                                 /* a scrap serves one request, and raising the limit serves all */
     if (!may_lie_in_pieces || there < (is_limited ? a->account.asked : a->account.least_asked) || is_on)
         return NULL;
-    if (lends_by_handles(facts) && is_of_several(t, facts))
+    if (is_ended_by_segments(t, facts))
         return NULL;                                 /* it would end the engine at its next start */
     if (!t->is_early && may_set(a, facts, "expandable_segments", is_refused))
         return "expandable_segments:True";
@@ -618,7 +625,7 @@ static void print_release(FILE *out, const struct oom_text *t, const struct oom_
                       "segments, or in pages that are used in part.", is_own ? ": " : "",
                   is_own ? sets_segments(facts) : "",
                   is_own ? " sets it, unless the environment has another setting" : "");
-    else if (is_in_pieces && lends_by_handles(facts) && is_of_several(t, facts))
+    else if (is_in_pieces && is_ended_by_segments(t, facts))
         words_add(&w, "- expandable_segments:True, which PyTorch's text may name, is no advice here: with several "
                       "cards the engine's own all-reduce cannot share such memory, and most releases end while they "
                       "capture graphs. If it must be, with --disable-custom-all-reduce beside it.");
@@ -685,10 +692,10 @@ static const char *lead_of(const struct oom_answer *a, const struct log_facts *f
         return "- If it must stay, less of what is allowed may lie idle with:";
     if (is_pools_first(a))
         return "- What is cached outside of such pools may be put together with:";
-    return lends_by_handles(facts) ? "- If these options are not enough, what is cached may be put together with the "
-                                     "line below. It is for one card: with several, the engine's own all-reduce ends "
-                                     "with it unless --disable-custom-all-reduce is given, too. Older releases refuse "
-                                     "it in sleep mode."
+    return holds_engine(facts) ? "- What is cached may be put together with the line below, if options of the engine "
+                                 "are not enough. Older releases of vLLM refuse it in sleep mode, and where the "
+                                 "engine spreads a model over several cards, it takes --disable-custom-all-reduce "
+                                 "beside it."
                                    : NULL;
 }
 

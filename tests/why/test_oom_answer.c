@@ -243,6 +243,28 @@ Test(oom_answer, no_setting_is_recommended_where_it_does_not_exist_or_is_set)
     cr_expect_eq(answer_with("", 5, 20, 18, &facts).verdict, VERDICT_NOT_IN_FORCE);
 }
 
+Test(oom_answer, expandable_segments_are_not_recommended_where_they_end_an_engine_or_are_on)
+{
+    static const char this[] = "this process has 39.00 GiB memory in use. ";
+    const struct log_facts one = { .platform = PLATFORM_LINUX, .within = "vllm" };
+    const struct log_facts several = { .platform = PLATFORM_LINUX, .within = "vllm", .is_of_several = true };
+    const struct log_facts own = { .platform = PLATFORM_LINUX, .within = "axolotl" };
+    cr_expect_str_eq(answer_with(this, 5, 20, 18, &one).setting, "expandable_segments:True");
+    cr_expect_null(answer_with(this, 5, 20, 18, &several).setting);
+    cr_expect_null(answer_with(this, 5, 20, 18, &own).setting);
+}
+
+Test(oom_answer, a_machine_with_one_memory_blames_the_host_only_for_more_than_the_programs_own)
+{
+    static const char small[] = "this process has 15.00 GiB memory in use. ";
+    static const char large[] = "this process has 30.00 GiB memory in use. ";
+    const struct log_facts one = { .platform = PLATFORM_LINUX, .shared = "GB10" };
+    const struct log_facts beside = { .platform = PLATFORM_LINUX, .shared = "GH200" };
+    cr_expect_eq(answer_with(small, 5, 14, 0, &one).verdict, VERDICT_SOMEBODY_ELSE);
+    cr_expect_eq(answer_with(large, 5, 29, 0, &one).verdict, VERDICT_FULL);
+    cr_expect_eq(answer_with(large, 5, 29, 0, &beside).verdict, VERDICT_SOMEBODY_ELSE, "its card has its own");
+}
+
 /* Of a device that a package adds, most of whose memory is free in pieces: the same figures of CUDA get a setting. */
 static struct oom_answer answer_of_device(const char *device, struct oom_text *t)
 {

@@ -38,6 +38,8 @@ LACKING = {
     "windows": ("export ", "df -h", "dmesg", "free -h", "ulimit"),
     "rocm-windows": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "export ", "df -h", "dmesg", "free -h", "ulimit"),
 }
+# It is on already, or it would end the engine at its next start: no setting is right.
+WITHOUT_SETTING = ("sets-itself", "engine-ranks")
 OF_TORCH = ("torch.", "PYTORCH_", "expandable_segments", "outside PyTorch")     # JAX has none of these
 GOOD = ("read", "stack", "platform", "end", "cause")
 BEGIN, END = "<!-- texts: tests/why/test_texts.py -->", "<!-- end of texts -->"
@@ -55,6 +57,8 @@ def is_harmful(said, label):
     setting = said.get("setting")
     if setting is None:
         return False
+    if label["form"] in WITHOUT_SETTING:
+        return True
     key = setting.split(":")[0]
     allowed = {"PYTORCH_ALLOC_CONF", VARIABLES.get(label["platform"], "PYTORCH_CUDA_ALLOC_CONF")}
     return label["platform"] not in PLACES[key] or said.get("variable", "PYTORCH_ALLOC_CONF") not in allowed
@@ -128,7 +132,7 @@ def main():
     parser.add_argument("--half", choices=("tuned", "kept", "found", "found-2", "found-3", "kept-3", "found-4",
                                            "found-5", "kept-5", "found-6", "found-7", "found-8", "kept-8",
                                            "found-9", "found-10", "found-11", "found-12",
-                                           "found-13", "kept-13"))
+                                           "found-13", "kept-13", "found-16", "kept-16"))
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--write", type=pathlib.Path)
     args = parser.parse_args()
