@@ -69,6 +69,8 @@ enum call_kind {
     CALL_WAIT,                        /* the program waits for a stream; other = 1: for all of the device's */
     CALL_ALGORITHM_SEARCH,            /* cuDNN was tried out: the first plan that ran twice with the same operands */
     CALL_EVENT_ASKED,                 /* it was asked whether work was done, for the first time */
+    CALL_FRAMEWORK,                   /* the first time that a framework's library asks for memory: other = which
+                                       * (capture/call_framework.h) */
     CALL_KINDS
 };
 

@@ -551,6 +551,8 @@ enum err predicted_run_make(const struct run_request *request, const char *paren
     if (e == ERR_OK)
         out->has_waits = sim_card_has_asked_events(card);
     if (e == ERR_OK)
+        out->is_of_library = sim_card_is_of_library(card);
+    if (e == ERR_OK)
         e = take_recordings(out, card, request, err);
     if (e == ERR_OK)
         out->jax = *sim_card_jax(card);

@@ -72,6 +72,7 @@ struct predicted_run {
     struct program_failure failure;
     bool  is_of_pytorch;             /* the trace holds the requests to its allocator */
     bool  is_of_jax;                 /* it holds those to JAX's; else, those to the driver */
+    bool  is_of_library;             /* JAX or TensorFlow asked the card for memory, and not PyTorch */
     uint64_t live_bytes;             /* requested in it and not freed, at most */
     bool  is_pooled;                 /* all of the latter went to pools (cudaMallocAsync) */
     bool  has_optimizers;            /* PyTorch's, in one of its processes */

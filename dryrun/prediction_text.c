@@ -246,7 +246,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
     assume_end(a, p, &run->made);
     assume_growth(a, &run->made);
     assume_failure(a, &run->made);
-    words_add(assumption_add(a), "%s", run->made.is_of_jax
+    words_add(assumption_add(a), "%s", run->made.is_of_library
               ? "No kernel ran: values read from the card are zeros, and checks that guard an error pass. A program "
                 "that branches on them may take another way."
               : "No kernel ran. Small tensors are computed beside the card; other values read from it are zeros, and a "

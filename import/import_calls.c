@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/units.h"
+#include "capture/call_framework.h"
 #include "import/import.h"
 
 #include <assert.h>
@@ -81,6 +82,7 @@ struct calls_import {
     uint64_t n_unknown;               /* frees of memory whose allocation is not recorded */
     uint64_t n_unseen;                /* addresses that were handed out again without a recorded free */
     uint64_t n_absurd;                /* refused requests that are larger than a trace can hold */
+    unsigned frameworks;              /* a bit for each enum call_framework that asked for memory */
     char notes[NOTES_BYTES];
     size_t n_notes;
 };
@@ -186,6 +188,35 @@ static enum err put_facts(const struct calls_import *p, unsigned device, struct 
     return e == ERR_OK ? trace_put_meta(out, "process", process, err) : e;
 }
 
+/* The platform is the one framework that asked for memory. With PyTorch among several it is not told: what helps
+ * PyTorch may be what is looked for. */
+static const struct framework {
+    enum call_framework is;
+    const char *platform, *name;
+} frameworks[] = { { CALL_FRAMEWORK_JAX, "jax", "JAX" }, { CALL_FRAMEWORK_TENSORFLOW, "tensorflow", "TensorFlow" } };
+
+static const struct framework *framework_found(const struct calls_import *p)
+{
+    for (size_t i = 0; i < sizeof frameworks / sizeof frameworks[0]; i++)
+        if ((p->frameworks & 1u << frameworks[i].is) != 0 && (p->frameworks & 1u << CALL_FRAMEWORK_PYTORCH) == 0)
+            return &frameworks[i];
+    return NULL;
+}
+
+static enum err put_platform(const struct calls_import *p, struct trace_writer *out, struct err_detail *err)
+{
+    const struct framework *f = framework_found(p);
+    return f != NULL ? trace_put_meta(out, TRACE_META_PLATFORM, f->platform, err) : ERR_OK;
+}
+
+static void note_platform(struct calls_import *p)
+{
+    const struct framework *f = framework_found(p);
+    if (f != NULL)
+        note(p, "these are %s's calls to the driver: its own allocator shares out what they take, and how much of that "
+             "is in use is not recorded", f->name);
+}
+
 /* How many records the source has, if events name them by number. */
 static void put_record_count(const struct calls_import *p, struct trace_writer *out)
 {
@@ -194,6 +225,15 @@ static void put_record_count(const struct calls_import *p, struct trace_writer *
 }
 
 /* ---- records ---- */
+
+/* The innermost frame of a framework is of the library that asked. */
+static void take_frameworks(struct calls_import *p, const char *const *frames, size_t n)
+{
+    enum call_framework f = CALL_FRAMEWORK_NONE;
+    for (size_t i = 0; i < n && f == CALL_FRAMEWORK_NONE; i++)
+        f = call_framework_of(frames[i]);
+    p->frameworks |= 1u << f;
+}
 
 /* The trace's stack of a record; put into the trace at its first use. The outermost frame is the thread. */
 static enum err stack_number(struct calls_import *p, struct calls_device *d, const struct call_record *r, uint32_t *out,
@@ -215,6 +255,7 @@ static enum err stack_number(struct calls_import *p, struct calls_device *d, con
         frames[i] = text_table_at(&p->frames.texts, texts[i]);
     snprintf(thread, sizeof thread, "thread %" PRIu32, r->thread);
     frames[n] = thread;
+    take_frameworks(p, frames, n);
     const enum err e = trace_put_stack(d->out, frames, n + 1, out, err);
     if (e != ERR_OK)
         return e;
@@ -556,6 +597,9 @@ static enum err take_record(struct calls_import *p, uint32_t i, struct err_detai
     case CALL_MAP:     return take_map(p, i, err);
     case CALL_UNMAP:   return take_unmap(p, i, err);
     case CALL_WAIT:    return take_wait(p, i, err);
+    case CALL_FRAMEWORK:
+        p->frameworks |= r->other < CALL_FRAMEWORKS ? 1u << r->other : 0;
+        break;
     case CALL_TEXT:
     case CALL_FRAME:   return call_frames_take(&p->frames, p->log->first + i, r) ? ERR_OK : err_no_memory(err);
     case CALL_NONE: case CALL_UNDO: case CALL_DEVICE: case CALL_SEGMENT: case CALL_SEGMENT_FREE:
@@ -647,8 +691,11 @@ static enum err calls_import(struct input *in, const struct import_config *cfg, 
     }
     if (e == ERR_OK) {
         note_all(p, &p->devices[device]);
+        note_platform(p);
         e = p->n_notes == 0 ? ERR_OK : trace_put_meta(w, "notes", p->notes, err);
     }
+    if (e == ERR_OK)
+        e = put_platform(p, w, err);
     if (p != NULL)
         import_close(p);
     return e;
@@ -757,16 +804,24 @@ enum err calls_follow_look(struct calls_follow *f, bool *has_more, struct err_de
     return e == ERR_OK && p->log->n > 0 ? flush_all(p, err) : e;
 }
 
+static enum err finish_trace(const struct calls_import *p, struct trace_writer *out, struct err_detail *err)
+{
+    put_record_count(p, out);
+    const enum err e = put_platform(p, out, err);
+    if (e == ERR_OK)
+        return trace_finish(out, err);
+    trace_abandon(out);
+    return e;
+}
+
 enum err calls_follow_finish(struct calls_follow *f, struct err_detail *err)
 {
     enum err e = ERR_OK;
     for (unsigned d = 0; d < CALL_DEVICES_MAX && e == ERR_OK; d++) {
         struct trace_writer *out = f->import->devices[d].out;
         f->import->devices[d].out = NULL;
-        if (out != NULL) {
-            put_record_count(f->import, out);
-            e = trace_finish(out, err);
-        }
+        if (out != NULL)
+            e = finish_trace(f->import, out, err);
     }
     calls_follow_close(f);
     return e;

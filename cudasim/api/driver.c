@@ -417,6 +417,7 @@ ENTRY(int, cuMemGetInfo_v2, size_t *free_bytes, size_t *total_bytes)
 ENTRY(int, cuMemAlloc_v2, uint64_t *addr, size_t bytes)
 {
     NEEDS(addr);
+    cudasim_note_framework(__builtin_return_address(0));
     const int code = check();
     return code != CODE_SUCCESS ? code : bytes == 0 ? CODE_INVALID_VALUE : (int)cudasim_malloc(bytes, addr);
 }
@@ -431,6 +432,7 @@ ENTRY(int, cuMemAllocPitch_v2, uint64_t *addr, size_t *pitch, size_t width, size
 {
     NEEDS(addr);
     NEEDS(pitch);
+    cudasim_note_framework(__builtin_return_address(0));
     uint64_t bytes;
     const int code = check();
     const size_t row = width > SIZE_MAX - 511 ? 0 : (width + 511) / 512 * 512;
@@ -802,6 +804,7 @@ ENTRY(int, cuMemAddressFree, uint64_t addr, size_t bytes)
 ENTRY(int, cuMemCreate, uint64_t *handle, size_t bytes, const struct alloc_prop *prop, uint64_t flags)
 {
     NEEDS(handle);
+    cudasim_note_framework(__builtin_return_address(0));
     const int code = check_init();
     if (code != CODE_SUCCESS)
         return code;
@@ -875,6 +878,7 @@ ENTRY(int, cuMemSetAccess, uint64_t addr, size_t bytes, const void *accesses, si
 ENTRY(int, cuMemAllocAsync, uint64_t *addr, size_t bytes, uint64_t stream)
 {
     NEEDS(addr);
+    cudasim_note_framework(__builtin_return_address(0));
     const int code = check();
     return code != CODE_SUCCESS ? code : (int)cudasim_malloc_async(bytes, 0, stream, addr);
 }
@@ -882,6 +886,7 @@ ENTRY(int, cuMemAllocAsync, uint64_t *addr, size_t bytes, uint64_t stream)
 ENTRY(int, cuMemAllocFromPoolAsync, uint64_t *addr, size_t bytes, uint64_t pool, uint64_t stream)
 {
     NEEDS(addr);
+    cudasim_note_framework(__builtin_return_address(0));
     const int code = check();
     return code != CODE_SUCCESS ? code : (int)cudasim_malloc_async(bytes, pool, stream, addr);
 }

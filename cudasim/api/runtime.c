@@ -302,6 +302,7 @@ static int give(enum cudasim_code code, void **out, const uint64_t *addr)
 ENTRY(int, cudaMalloc, void **out, size_t bytes)
 {
     NEEDS(out);
+    cudasim_note_framework(__builtin_return_address(0));
     uint64_t addr = 0;
     return give(bytes == 0 ? cudasim_init() : cudasim_malloc(bytes, &addr), out, &addr);
 }
@@ -316,6 +317,7 @@ ENTRY(int, cudaMallocPitch, void **out, size_t *pitch, size_t width, size_t heig
 {
     NEEDS(out);
     NEEDS(pitch);
+    cudasim_note_framework(__builtin_return_address(0));
     uint64_t addr = 0, bytes;
     const size_t row = width > SIZE_MAX - 511 ? 0 : (width + 511) / 512 * 512;
     if (row == 0 || height == 0 || __builtin_mul_overflow(row, height, &bytes))
@@ -755,6 +757,7 @@ ENTRY(int, cudaMemcpyFromSymbol, void *to, const void *symbol, size_t n, size_t 
 ENTRY(int, cudaMallocAsync, void **out, size_t bytes, uint64_t stream)
 {
     NEEDS(out);
+    cudasim_note_framework(__builtin_return_address(0));
     uint64_t addr = 0;
     return give(bytes == 0 ? cudasim_init() : cudasim_malloc_async(bytes, 0, stream, &addr), out, &addr);
 }
@@ -762,6 +765,7 @@ ENTRY(int, cudaMallocAsync, void **out, size_t bytes, uint64_t stream)
 ENTRY(int, cudaMallocFromPoolAsync, void **out, size_t bytes, uint64_t pool, uint64_t stream)
 {
     NEEDS(out);
+    cudasim_note_framework(__builtin_return_address(0));
     uint64_t addr = 0;
     return give(bytes == 0 ? cudasim_init() : cudasim_malloc_async(bytes, pool, stream, &addr), out, &addr);
 }

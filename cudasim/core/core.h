@@ -464,6 +464,9 @@ CUDASIM_API void cudasim_note_algorithm_search(void);
 /* The code at `caller` asks whether work is done. Notes the first time, unless nothing of the card's hangs on it. */
 CUDASIM_API void cudasim_note_event_asked(const void *caller);
 
+/* `caller` asks for memory. The journal gets its framework, once. */
+CUDASIM_API void cudasim_note_framework(const void *caller);
+
 /* ---- for tests: held streams, as sim/stream_queues.h ---- */
 CUDASIM_API void cudasim_hold_all(int is_held);
 CUDASIM_API void cudasim_hold(uint64_t stream, int is_held);

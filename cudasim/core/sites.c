@@ -6,6 +6,8 @@
 #define _GNU_SOURCE                   /* dladdr */
 #include "cudasim/core/state.h"
 
+#include "capture/call_framework.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,18 +72,19 @@ enum device_workspaces cudasim_workspaces(enum workspace_library library, uint64
     return workspaces;
 }
 
-static void note_once(int *is_noted, enum call_kind kind)
+static void note_once(int *is_noted, enum call_kind kind, uint64_t other)
 {
     if (__atomic_exchange_n(is_noted, 1, __ATOMIC_RELAXED) != 0 || cudasim_begin() != CODE_SUCCESS)
         return;
-    cudasim_note((struct call_record){ .kind = (uint8_t)kind, .device = (uint8_t)cudasim_current_device() });
+    cudasim_note((struct call_record){ .kind = (uint8_t)kind, .device = (uint8_t)cudasim_current_device(),
+                                       .other = other });
     (void)cudasim_end(CODE_SUCCESS);
 }
 
 void cudasim_note_algorithm_search(void)
 {
     static int is_noted;
-    note_once(&is_noted, CALL_ALGORITHM_SEARCH);
+    note_once(&is_noted, CALL_ALGORITHM_SEARCH, 0);
 }
 
 /* PyTorch's allocator of the card's memory is in libc10_cuda. That of pinned memory and the watch over NCCL are in
@@ -93,5 +96,19 @@ void cudasim_note_event_asked(const void *caller)
     if (__atomic_load_n(&is_noted, __ATOMIC_RELAXED) != 0)
         return;
     if (dladdr(caller, &info) == 0 || info.dli_fname == NULL || strstr(info.dli_fname, "libtorch_cuda.so") == NULL)
-        note_once(&is_noted, CALL_EVENT_ASKED);
+        note_once(&is_noted, CALL_EVENT_ASKED, 0);
+}
+
+/* Most calls come from where the one before came from. */
+void cudasim_note_framework(const void *caller)
+{
+    static const void *last;
+    static int is_noted[CALL_FRAMEWORKS];
+    Dl_info info = { .dli_fname = NULL };
+    if (__atomic_exchange_n(&last, caller, __ATOMIC_RELAXED) == caller)
+        return;
+    const bool has_name = dladdr(caller, &info) != 0 && info.dli_fname != NULL;
+    const enum call_framework f = has_name ? call_framework_of(info.dli_fname) : CALL_FRAMEWORK_NONE;
+    if (f != CALL_FRAMEWORK_NONE)
+        note_once(&is_noted[f], CALL_FRAMEWORK, (uint64_t)f);
 }

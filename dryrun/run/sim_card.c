@@ -8,6 +8,7 @@
 #include "base/shown.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "capture/call_framework.h"
 #include "cudasim/core/core.h"
 #include "cudasim/core/device_text.h"
 #include "cudasim/standins/torch_standins.h"
@@ -53,6 +54,7 @@ struct sim_card {
     uint64_t lost;                   /* records without room on the disk */
     bool     has_search;             /* of the fastest algorithm of a convolution */
     bool     has_asked_events;
+    unsigned frameworks;             /* a bit for each enum call_framework that asked for memory */
     bool     is_open[RANGE_SOURCES]; /* what may move the peak; never the order of addresses, which is not tried */
     struct workspaces_asked workspaces;      /* of some process */
     struct jax_held jax;
@@ -370,6 +372,8 @@ static enum err take_journal(struct sim_card *c, const struct call_journal *log,
             workspaces_asked_take(&c->workspaces, r);
         c->has_search = c->has_search || r->kind == CALL_ALGORITHM_SEARCH;
         c->has_asked_events = c->has_asked_events || r->kind == CALL_EVENT_ASKED;
+        if (r->kind == CALL_FRAMEWORK && r->other < CALL_FRAMEWORKS)
+            c->frameworks |= 1u << r->other;
     }
     c->n_processes += has_opened && !c->has_opened;
     c->has_opened = has_opened;
@@ -544,6 +548,12 @@ bool sim_card_has_search(const struct sim_card *c)
     return c->has_search;
 }
 
+bool sim_card_is_of_library(const struct sim_card *c)
+{
+    const unsigned libraries = 1u << CALL_FRAMEWORK_JAX | 1u << CALL_FRAMEWORK_TENSORFLOW;
+    return c->jax.is_there || ((c->frameworks & libraries) != 0 && (c->frameworks & 1u << CALL_FRAMEWORK_PYTORCH) == 0);
+}
+
 bool sim_card_has_asked_events(const struct sim_card *c)
 {
     return c->has_asked_events;
@@ -621,7 +631,7 @@ static void print_real(const struct sim_card *c)
 /* What a reader must know before taking the figures for a GPU's. */
 static void print_cautions(const struct sim_card *c)
 {
-    print_paragraph(c->jax.is_there
+    print_paragraph(sim_card_is_of_library(c)
                         ? "No kernel ran: what is read from the card is zeros, and a check that guards an error "
                           "passes. A program that branches on it (a loss, a gradient norm) may have taken another path."
                         : "No kernel ran. Small tensors of PyTorch's were computed beside the card; other results are "

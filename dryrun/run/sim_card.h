@@ -58,6 +58,9 @@ bool sim_card_has_search(const struct sim_card *c);
  * that another stream used (record_stream); where it is done by then, the recording shows nothing of it. */
 bool sim_card_has_asked_events(const struct sim_card *c);
 
+/* Whether JAX or TensorFlow asked for memory, and not PyTorch: what is said of PyTorch's values does not hold. */
+bool sim_card_is_of_library(const struct sim_card *c);
+
 /* What JAX's allocator held. */
 const struct jax_held *sim_card_jax(const struct sim_card *c);
 #define SEARCH_CAUTION                                                                                               \

@@ -12,7 +12,7 @@
 static void choose_own(struct fit_request *asked, const struct trace_reader *trace)
 {
     if (asked->n_policies == 0 && recorded_from_xla(trace))
-        asked->policies = platform_policies(recorded_platform(trace), &asked->n_policies);
+        asked->policies = recorded_choices(trace, &asked->n_policies);
 }
 
 /* The policies that were typed, or else the recorded settings. */

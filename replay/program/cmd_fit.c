@@ -4,6 +4,7 @@
 
 #include "base/terminal.h"
 #include "replay/advise/fit_answer.h"
+#include "replay/recording/recorded_settings.h"
 
 /* Everything the command holds. Zero is valid: fit_end accepts it. */
 struct fit_session {
@@ -18,6 +19,8 @@ static enum err fit_read(void *session, const struct options *o, struct err_deta
     const struct fit_request asked = { o->policies, o->n_policies, o->device, o->system, o->price };
     s->options = o;
     enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
+    if (e == ERR_OK)
+        e = recorded_check_requests(s->trace, o->inputs[0], err);
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = o->threads, .progress = progress_report, .progress_arg = &progress };
     if (e == ERR_OK)

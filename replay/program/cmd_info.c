@@ -102,6 +102,7 @@ static void print_meta(const struct trace_reader *r, const char *path)
         const bool is_elsewhere = (strcmp(name, "path") == 0 && strcmp(value, path) == 0) ||
                                   strcmp(name, TRACE_META_BEGINS) == 0 || strcmp(name, TRACE_META_ENDS) == 0 ||
                                   strcmp(name, TRACE_META_DONATABLE) == 0 ||
+                                  strcmp(name, TRACE_META_PLATFORM) == 0 ||       /* print_platform */
                                   settings_is_fact(name);
         if (is_elsewhere)
             continue;

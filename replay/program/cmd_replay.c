@@ -113,7 +113,7 @@ static enum err session_take_defaults(struct session *s, struct err_detail *err)
     size_t n;
     if (s->options->n_policies > 0)
         return ERR_OK;
-    const char *const *policies = platform_policies(recorded_platform(s->trace), &n);
+    const char *const *policies = recorded_choices(s->trace, &n);
     const enum err e = session_parse_policies(s, policies, n, err);
     return e == ERR_OK ? session_add_recorded(s, err) : e;
 }

@@ -67,6 +67,8 @@ static enum err tune_read(void *session, const struct options *o, struct err_det
         e = device_choose_for_advice(o->device, s->trace, &s->device, err);
     if (o->system != PLATFORM_UNKNOWN)
         s->device.platform = o->system;
+    if (e == ERR_OK)
+        e = recorded_check_requests(s->trace, o->inputs[0], err);
     if (e != ERR_OK)
         return e;
     return recorded_from_xla(s->trace) ? own_run(s, err) : session_run(s, err);

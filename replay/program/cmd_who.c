@@ -7,6 +7,8 @@
 #include "replay/engine/explain_run.h"
 #include "replay/export/held_profile.h"
 #include "replay/recording/categories.h"
+#include "replay/recording/recorded_platform.h"
+#include "replay/recording/recorded_settings.h"
 #include "report/text/json_writer.h"
 #include "report/text/text.h"
 
@@ -195,6 +197,15 @@ static void print_rows(const struct who *w)
                100 * share(rest, w->held.bytes), w->rows.n - shown);
 }
 
+/* How the next recording gets call stacks. */
+static const char *ways_to_stacks(const struct who *w)
+{
+    const enum platform p = recorded_platform(w->trace);
+    return platform_is_library(p)
+               ? recorded_library_ways(p)
+               : "In PyTorch, record with torch.cuda.memory._record_memory_history(stacks=\"python\").";
+}
+
 /* What the categories stand on, and how sure they are. */
 static void print_sureness(const struct who *w)
 {
@@ -212,19 +223,17 @@ static void print_sureness(const struct who *w)
                   100 * share(named - guessed, all), 100 * share(guessed, all),
                   named < all ? "; of the rest the recording tells nothing" : "");
     else
-        words_add(&words, "No category can be told: %s.", trace_info(w->trace)->n_stacks > 0
+        words_add(&words, "No category can be told: %s%s", trace_info(w->trace)->n_stacks > 0
                       ? "what is live is older than the recording, its stacks show no Python, or the "
-                        "program calls no module, backward pass or optimizer"
-                      : "that takes call stacks. In PyTorch, record with "
-                        "torch.cuda.memory._record_memory_history(stacks=\"python\")");
+                        "program calls no module, backward pass or optimizer."
+                      : "that takes call stacks. ", trace_info(w->trace)->n_stacks > 0 ? "" : ways_to_stacks(w));
     words_print_screen(stdout, &words);
 }
 
-static void print_forced_to_size(void)
+static void print_forced_to_size(const struct who *w)
 {
     struct words words = { .n = 0 };
-    words_add(&words, "No call stacks were recorded, so lines are not known. In PyTorch, record with "
-                      "torch.cuda.memory._record_memory_history(stacks=\"python\").");
+    words_add(&words, "No call stacks were recorded, so lines are not known. %s", ways_to_stacks(w));
     words_print_screen(stdout, &words);
 }
 
@@ -245,7 +254,7 @@ static enum err who_print(const void *session, struct err_detail *err)
     if (keys[w->key].key == HOLDER_CATEGORY)
         print_sureness(w);
     if (w->is_forced_to_size)
-        print_forced_to_size();
+        print_forced_to_size(w);
     return ERR_OK;
 }
 

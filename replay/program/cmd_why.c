@@ -7,8 +7,9 @@ static void print_beside(const struct why_session *s)
     struct words w = { .n = 0 };
     if (s->beside[0] == '\0')
         return;
-    words_add(&w, "- This is about PyTorch's own requests, which lie beside the driver's calls of the same run: %s. "
-                  "The calls do not tell live memory from cache.", s->beside);
+    words_add(&w, "- This is about %s's own requests, which lie beside the driver's calls of the same run: %s. "
+                  "The calls do not tell live memory from cache.",
+              s->answer.is_of_xla ? platform_words(s->answer.own.platform) : "PyTorch", s->beside);
     words_print_screen(stdout, &w);
 }
 

@@ -111,6 +111,8 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
                           const struct replay_config *cfg, struct page_answer *out, struct err_detail *err)
 {
     const bool is_least = coverage_is_lower_bound(&y->coverage);
+    if (y->library != PLATFORM_UNKNOWN)
+        return ERR_OK;                           /* its calls do not tell what it needs */
     const struct policy_spec *spec = y->is_of_xla ? &y->own.fit.specs[0] : &y->tune.baseline.spec;
     char size[TEXT_NUMBER], other[TEXT_NUMBER];
     struct fit fit;
@@ -167,7 +169,7 @@ static enum err take_figures(const struct why *y, struct page_answer *out)
         e = put_figure(out, y->has_refusal ? "live then" : "live at most", text_mib_beside(y->live, most, size));
     if (e != ERR_OK)
         return e;
-    if (y->is_of_xla)
+    if (y->is_of_xla || y->library != PLATFORM_UNKNOWN)
         return ERR_OK;
     if (!y->has_refusal)
         return put_figure(out, "reserved at most", text_mib(y->reserved, size));
@@ -348,8 +350,9 @@ static enum err take_rows(struct trace_reader *trace, const struct why *y, const
     out->of_recorded_settings = out->as_it_ran = out->recommended = VERDICT_NONE;
     if (y->is_of_xla)                            /* which setting it ran under is not recorded */
         return own_settings_advise(&y->own) ? find_row(v, &y->own.fit.specs[y->own.chosen], &out->recommended) : e;
-    out->of_recorded_settings = row;
-    if (e != ERR_OK || row == VERDICT_NONE)
+    if (y->library == PLATFORM_UNKNOWN)
+        out->of_recorded_settings = row;
+    if (e != ERR_OK || row == VERDICT_NONE || y->library != PLATFORM_UNKNOWN)
         return e;
     const uint64_t replayed = (uint64_t)run_table_number(v->table, row, "peak_reserved_bytes");
     if (!y->tune.baseline.trial.fits || y->has_refusal || is_like_recorded(y, replayed)) {

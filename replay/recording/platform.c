@@ -69,9 +69,14 @@ static const struct choices own_choices[PLATFORMS] = {
 #undef CHOICES
 };
 
+bool platform_is_library(enum platform p)
+{
+    return own_choices[p].policies[0] != NULL;
+}
+
 const char *const *platform_policies(enum platform p, size_t *n)
 {
-    const struct choices *c = own_choices[p].policies[0] != NULL ? &own_choices[p] : &of_torch;
+    const struct choices *c = platform_is_library(p) ? &own_choices[p] : &of_torch;
     for (*n = 0; c->policies[*n] != NULL;)
         ++*n;
     return c->policies;

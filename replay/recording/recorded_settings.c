@@ -38,12 +38,45 @@ bool recorded_from_xla(const struct trace_reader *trace)
     return source != NULL && strcmp(source, "xplane") == 0;
 }
 
+bool recorded_from_library(const struct trace_reader *trace)
+{
+    return recorded_from_driver(trace) && platform_is_library(recorded_platform(trace));
+}
+
+const char *recorded_library_ways(enum platform p)
+{
+    return p == PLATFORM_JAX
+               ? "replay predict -- python PROGRAM says what it needs, without a GPU; replay run-sim -o FILE.zst "
+                 "records its requests, and so does a profile that begins on its first line (jax.profiler)."
+               : "A profile that begins on the program's first line has its requests "
+                 "(tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)).";
+}
+
+enum err recorded_check_requests(const struct trace_reader *trace, const char *name, struct err_detail *err)
+{
+    const enum platform p = recorded_platform(trace);
+    if (!recorded_from_library(trace))
+        return ERR_OK;
+    return err_at(err, ERR_UNSUPPORTED, 0, name, "holds %s's calls to the driver. Its own allocator shares out what "
+                  "they take, so neither a smallest card nor a setting follows from them. %s", platform_words(p),
+                  recorded_library_ways(p));
+}
+
+const char *const *recorded_choices(const struct trace_reader *trace, size_t *n)
+{
+    static const char *const straight[] = { "none" };
+    if (!recorded_from_library(trace))
+        return platform_policies(recorded_platform(trace), n);
+    *n = 1;
+    return straight;
+}
+
 enum err recorded_policy(struct trace_reader *trace, struct policy_spec *out, struct err_detail *err)
 {
     const char *conf = trace_meta(trace, "conf");
     size_t n_choices;
-    if (recorded_from_xla(trace))
-        return policy_spec_parse(platform_policies(recorded_platform(trace), &n_choices)[0], out, err);
+    if (recorded_from_xla(trace) || recorded_from_library(trace))
+        return policy_spec_parse(recorded_choices(trace, &n_choices)[0], out, err);
     if (conf == NULL || conf[0] == '\0')
         return policy_spec_parse(shows_expandable(trace) ? "pytorch:expandable" : "best-fit", out, err);
     const size_t n = strlen(conf) + sizeof "pytorch:";

@@ -229,11 +229,11 @@ enum err verify_trace(struct trace_reader *in, const struct verify_options *o, s
     struct policy_spec recorded = {0};
     enum err e = o->policy == NULL ? recorded_policy(in, &recorded, err) : ERR_OK;
     const struct policy_spec *policy = o->policy == NULL ? &recorded : o->policy;
-    if (e == ERR_OK && policy->ops != policy_find("pytorch"))
-        e = err_set(err, ERR_USAGE, 0, "only the policy pytorch can be verified, not %s", policy->ops->name);
     if (e == ERR_OK && recorded_from_driver(in))
         e = err_set(err, ERR_USAGE, 0, "the recording holds calls to the driver, not what PyTorch's allocator decided; "
                     "one by record --torch, run-sim -o or PyTorch itself does");
+    if (e == ERR_OK && policy->ops != policy_find("pytorch"))
+        e = err_set(err, ERR_USAGE, 0, "only the policy pytorch can be verified, not %s", policy->ops->name);
     if (e == ERR_OK)
         e = scene_open(in, o->total_bytes, &s, err);
     if (e == ERR_OK)

@@ -12,7 +12,7 @@
 #include "base/cores.h"
 #include "replay/trials/altered_trace.h"
 #include "replay/results/result.h"
-#include "replay/recording/recorded_platform.h"
+#include "replay/recording/recorded_settings.h"
 #include "replay/recording/recorded_release.h"
 #include "replay/recording/recorded_settings.h"
 #include "sim/device.h"
@@ -96,9 +96,9 @@ static enum err add_device(struct sweep *s, const char *typed, struct err_detail
     return e;
 }
 
-/* Whose allocator a file is of. Only a native trace and a profile of XLA's can be of another than PyTorch's; what
- * cannot be opened is reported when it is run. */
-static enum err find_platform(const struct sweep *s, struct sweep_input *input, struct err_detail *err)
+/* The policies that a file runs. Only a native trace, a journal of calls and a profile of XLA's can be of another
+ * allocator than PyTorch's; what cannot be opened is reported when it is run. */
+static enum err find_choices(const struct sweep *s, struct sweep_input *input, struct err_detail *err)
 {
     const struct sweep_request *o = &s->asked;
     const struct importer *importer;
@@ -106,35 +106,32 @@ static enum err find_platform(const struct sweep *s, struct sweep_input *input, 
     struct trace_reader *trace = NULL;
     struct err_detail reason;
     import.without_stacks = true;
+    input->choices = platform_policies(PLATFORM_UNKNOWN, &input->n_choices);
     enum err e = trace_recognise(input->path, o->from, &import, &importer, &reason);
-    if (e == ERR_OK && importer != NULL && importer != &importer_xplane)
+    if (e == ERR_OK && importer != NULL && importer != &importer_xplane && importer != &importer_calls)
         return ERR_OK;
     import.again = true;
     if (e == ERR_OK)
         e = trace_open_any(input->path, o->from, &import, &trace, &reason);
     if (e == ERR_OK)
-        input->platform = recorded_platform(trace);
+        input->choices = recorded_choices(trace, &input->n_choices);
     trace_close(trace);
     return e == ERR_HOST_NOMEM ? err_no_memory(err) : ERR_OK;
 }
 
-static bool is_choice_of(enum platform p, const char *policy)
+static bool is_choice_of(const struct sweep_input *input, const char *policy)
 {
-    size_t n;
-    const char *const *choices = platform_policies(p, &n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(choices[i], policy) == 0)
+    for (size_t i = 0; i < input->n_choices; i++)
+        if (strcmp(input->choices[i], policy) == 0)
             return true;
     return false;
 }
 
-static enum err add_choices(struct sweep *s, enum platform p, struct err_detail *err)
+static enum err add_choices(struct sweep *s, const struct sweep_input *input, struct err_detail *err)
 {
-    size_t n;
-    const char *const *choices = platform_policies(p, &n);
     enum err e = ERR_OK;
-    for (size_t i = 0; i < n && e == ERR_OK; i++)
-        e = add_policy(s, choices[i], err);
+    for (size_t i = 0; i < input->n_choices && e == ERR_OK; i++)
+        e = add_policy(s, input->choices[i], err);
     return e;
 }
 
@@ -144,11 +141,11 @@ static enum err choose_policies(struct sweep *s, struct err_detail *err)
     enum err e = ERR_OK;
     for (size_t i = 0; i < s->inputs.n && e == ERR_OK; i++) {
         bool is_there = false;
-        e = find_platform(s, &s->inputs.at[i], err);
+        e = find_choices(s, &s->inputs.at[i], err);
         for (size_t k = 0; k < s->policies.n; k++)
-            is_there |= is_choice_of(s->inputs.at[i].platform, s->policies.at[k]);
+            is_there |= is_choice_of(&s->inputs.at[i], s->policies.at[k]);
         if (e == ERR_OK && !is_there)
-            e = add_choices(s, s->inputs.at[i].platform, err);
+            e = add_choices(s, &s->inputs.at[i], err);
     }
     s->n_choices = s->policies.n;
     return e;
@@ -235,7 +232,7 @@ static struct run_range runs_of_shard(const struct sweep *s, size_t n_input)
 /* Whether a policy runs this input: those of another platform do not. */
 static bool is_of_input(const struct sweep *s, size_t n_input, uint64_t policy)
 {
-    return policy >= s->n_choices || is_choice_of(s->inputs.at[n_input].platform, s->policies.at[policy]);
+    return policy >= s->n_choices || is_choice_of(&s->inputs.at[n_input], s->policies.at[policy]);
 }
 
 static uint64_t count_ours(const struct sweep *s, size_t n_input)

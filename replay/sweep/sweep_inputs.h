@@ -20,7 +20,8 @@ struct sweep_input {
     uint64_t bytes;                  /* the file's size */
     bool    is_found;                /* found in a folder, so it may not be a trace */
     bool    is_left_out;             /* it could not be opened, and this was reported */
-    enum platform platform;          /* whose policies it runs if nobody named any; PLATFORM_UNKNOWN: PyTorch's */
+    const char *const *choices;      /* the policies that it runs if nobody named any: n_choices of them. Static */
+    size_t n_choices;
     bool    is_copy;                 /* a changed copy of the trace in this file, */
     uint64_t seed;                   /* by this seed */
     size_t   turn;                   /* of its file among the files, the largest first */

@@ -647,24 +647,45 @@ static enum err search_cure(struct why *w, struct trace_reader *trace, const str
     return tune_run(trace, device, &asked, cfg, &w->tune, err);
 }
 
+/* The card is only what its program had: no request of its allocator's is replayed on it here. */
+static void take_library_room(struct why *w, const struct device_choice *device)
+{
+    const struct device_config *card = &device->config;
+    const bool is_known = card->total_bytes != DEVICE_UNLIMITED;
+    w->reserved = w->live;                       /* at least */
+    w->usable = is_known ? card->total_bytes - card->context_bytes : w->live;
+    w->free = w->usable > w->live ? w->usable - w->live : 0;
+}
+
 /* What JAX's or TensorFlow's own settings do. The rest was looked at on a card without an end, on which nothing is
  * refused, because PyTorch's allocator would refuse something else. */
 static enum err judge_own(struct why *w, struct trace_reader *trace, const struct device_choice *device,
                           const struct replay_config *cfg, struct err_detail *err)
 {
     const enum err e = own_settings_find(trace, device, WINNER_PRICE_BYTES_PER_MS, cfg, &w->own, err);
-    w->reserved = w->live;                       /* at least */
+    take_library_room(w, device);
     w->verdict = w->own.chosen == WINNER_NONE ? VERDICT_FULL : w->own.chosen > 0 ? VERDICT_LIMITED : VERDICT_CACHE;
     for (size_t v = 0; v < VERDICT_KINDS; v++)
         w->holds[v] = v == (size_t)w->verdict;
     return e;
 }
 
+/* What JAX's or TensorFlow's allocator asks the driver for does not tell what it needs of that. It makes a refused
+ * request again with less. */
+static void judge_library(struct why *w, const struct device_choice *device)
+{
+    w->cure = CURE_NONE;
+    take_library_room(w, device);
+    w->verdict = w->has_refusal ? VERDICT_RECORDING_ENDS : VERDICT_CACHE;
+    for (size_t v = 0; v < VERDICT_KINDS; v++)
+        w->holds[v] = v == (size_t)w->verdict;
+}
+
 /* The card that a recording is looked at on by PyTorch's rules. */
 static struct device_choice looked_at_on(const struct trace_reader *trace, const struct device_choice *device)
 {
     struct device_choice d = *device;
-    if (recorded_from_xla(trace))
+    if (recorded_from_xla(trace) || recorded_from_library(trace))
         d.config.total_bytes = DEVICE_UNLIMITED;
     return d;
 }
@@ -715,6 +736,11 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     out->is_of_xla = recorded_from_xla(trace);
     if (out->is_of_xla)
         return judge_own(out, trace, asked_device, cfg, err);
+    out->library = recorded_from_library(trace) ? recorded_platform(trace) : PLATFORM_UNKNOWN;
+    if (out->library != PLATFORM_UNKNOWN) {
+        judge_library(out, asked_device);
+        return ERR_OK;
+    }
     if (out->verdict == VERDICT_FULL && out->reached == REACHED_STEPS)
         e = levers_try(trace, out->learns, out->is_checkpointing, &out->levers, err);
     drop_untold(out);

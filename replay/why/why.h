@@ -104,6 +104,8 @@ struct why {
     bool     is_of_xla;              /* it holds requests to XLA's allocator: then `own` says what helps, and nothing of
                                       * `tune` does */
     struct own_settings own;
+    enum platform library;           /* whose calls to the driver it holds, if that has an allocator of its own: no
+                                      * setting follows from them. PLATFORM_UNKNOWN: it holds other things */
     bool     falls_short;            /* our replay is refused what the program got, as the recording begins in mid-run:
                                       * the recorded refusal is looked at, and no setting is recommended */
     int64_t  event;                  /* the refusal's number in the source; otherwise that of the peak */

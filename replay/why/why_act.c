@@ -188,7 +188,10 @@ void why_add_act(struct words *w, const struct why *y)
     };
     if (y->is_of_xla)
         own_settings_add_act(w, &y->own);
-    if (y->is_of_xla || y->cure != CURE_NONE)
+    else if (y->library != PLATFORM_UNKNOWN && y->has_refusal)
+        words_add(w, "Give replay why what the program printed: %s says there what was in use.",
+                  platform_words(y->library));
+    if (y->is_of_xla || y->cure != CURE_NONE || w->n > 0)
         return;
     if (sentences[y->verdict] != NULL)
         words_add(w, "%s", sentences[y->verdict]);

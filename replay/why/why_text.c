@@ -266,10 +266,20 @@ static void add_retries(struct words *w, const struct why *y)
                  "still.");
 }
 
+static void add_library_refusal(struct words *w, const struct why *y)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    words_add(w, "The recording does not tell: the driver refused %s to %s's allocator, which had %s of the card. It "
+                 "asks for less then, and how much of that is in use is not recorded.", text_mib(y->asked, a),
+              platform_words(y->library), text_mib(y->live, b));
+}
+
 static void add_untold(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    if (y->is_state)
+    if (y->library != PLATFORM_UNKNOWN)
+        add_library_refusal(w, y);
+    else if (y->is_state)
         words_add(w, "The recording holds only what was there when it was taken: %s live in %s reserved.",
                   text_mib(y->live, a), text_mib(y->reserved, b));
     else if (y->tune.baseline.trial.fits && !y->is_card_named && y->recorded_usable > 0)
@@ -916,10 +926,21 @@ static void print_own_reasons(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* Of JAX's calls to the driver, or TensorFlow's. */
+static void print_library_reasons(FILE *out, const struct why *y)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "- The recording holds %s's calls to the driver. %s", platform_words(y->library),
+              recorded_library_ways(y->library));
+    print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
+    print_coverage(out, y);
+    words_print_screen(out, &w);
+}
+
 void why_print_reasons(FILE *out, const struct why *y, const char *event_word)
 {
-    if (y->is_of_xla) {
-        print_own_reasons(out, y);
+    if (y->is_of_xla || y->library != PLATFORM_UNKNOWN) {
+        (y->is_of_xla ? print_own_reasons : print_library_reasons)(out, y);
         return;
     }
     print_driver(out, y);

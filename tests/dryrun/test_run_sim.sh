@@ -368,6 +368,51 @@ expect 'of one that a signal ended' 0 "JAX's requests" \
 expect 'an early end makes it no more than so far' 0 'as far as recorded' "$replay" tune jcut.zst
 expect 'fit says that its end is missing' 0 'end of the recording is missing' "$replay" fit jcut.zst
 
+# The driver's calls of JAX alone: a library of that name asks. No answer is PyTorch's, and none is made of them.
+cat >asks.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+static int (*f(const char *name))() { return (int (*)())dlsym(dlopen("libcuda.so.1", RTLD_NOW), name); }
+int ask(unsigned long long bytes)
+{
+    void *context;
+    unsigned long long at;
+    f("cuInit")(0);
+    f("cuDevicePrimaryCtxRetain")(&context, 0);
+    f("cuCtxSetCurrent")(context);
+    return f("cuMemAlloc_v2")(&at, bytes);
+}
+C
+cc -w -shared -fPIC -o xla_cuda_plugin.so asks.c -ldl || exit 1
+program loads <<'C'
+int main(int n, char **words)
+{
+    void *plugin = library("./xla_cuda_plugin.so");
+    for (int i = 1; i < n; i++)
+        CALL(plugin, ask, atoll(words[i]));
+    return 0;
+}
+C
+of_driver() {
+    "$replay" run-sim --device sim:1GiB -o "$1" -- ./loads "$2" "$3" >said 2>&1
+    for command in '' info why who 'report --html d.html'; do
+        # shellcheck disable=SC2086
+        "$replay" $command "$1" >>said 2>&1 || [ $? = 1 ] || echo "replay $command: status $?"    # 1: refused
+    done
+    "$replay" sweep -o d.db "$1" >>said 2>&1 && "$replay" report d.db >>said
+    grep -i 'PyTorch\|best-fit\|expandable_\|max_split' said d.html
+    rm d.db d.html
+}
+expect 'of the calls of JAX to the driver no answer is of PyTorch' 0 '' test -z "$(of_driver d.zst 700000000 1000)"
+expect 'nor of one that was refused' 0 '' test -z "$(of_driver refused.zst 900000000 800000000)"
+expect 'whose they are is known' 0 '"platform": "jax"' "$replay" info d.zst --json -
+expect 'what it took is said' 0 'the program takes 667.57 MiB from the driver' "$replay" why --device sim:100MiB d.zst
+expect 'a refusal is no verdict' 0 "the driver refused 762.94 MiB to JAX's allocator" "$replay" why refused.zst
+for command in fit tune 'fit --policy best-fit'; do
+    # shellcheck disable=SC2086
+    expect "no $command" 2 "neither a smallest card nor a setting" "$replay" $command d.zst
+done
+
 # What cannot be written is not lost.
 expect 'what is no journal' 0 'left there' \
     "$replay" run-sim --device sim:1GiB,count=2 --record o.zst -- \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Importing journals of CUDA calls that are made by hand: each kind of record, and files that are cut off or contradict
  * themselves. */
+#include "capture/call_framework.h"
 #include "import/call_journal_read.h"
 #include "import/import.h"
 #include "import/import_calls.h"
@@ -194,6 +195,55 @@ Test(import_calls, a_simulated_card_has_events_of_its_own_memory_alone_and_nothi
     cr_assert_eq(trace_side_at(trace, 3, &side, NULL), ERR_OK);
     cr_expect_eq(side.stack, TRACE_NO_STACK);
     trace_close(trace);
+}
+
+static void expect_platform(const struct journal *j, const char *platform)
+{
+    struct trace_reader *trace = import_all(j, -1);
+    const char *found = trace_meta(trace, TRACE_META_PLATFORM), *notes = trace_meta(trace, "notes");
+    cr_expect(platform == NULL ? found == NULL : found != NULL && strcmp(found, platform) == 0, "%s, not %s",
+              found == NULL ? "none" : found, platform == NULL ? "none" : platform);
+    cr_expect_eq(notes != NULL && strstr(notes, "its own allocator shares out") != NULL, platform != NULL);
+    trace_close(trace);
+}
+
+Test(import_calls, the_framework_that_asks_is_the_platform_unless_pytorch_asks_as_well)
+{
+    struct journal j = journal_of_simulated_card();
+    expect_platform(&j, NULL);
+    put(&j, (struct call_record){.kind = CALL_FRAMEWORK, .other = CALL_FRAMEWORKS});
+    expect_platform(&j, NULL);
+    put(&j, (struct call_record){.kind = CALL_FRAMEWORK, .other = CALL_FRAMEWORK_TENSORFLOW});
+    expect_platform(&j, "tensorflow");
+    put(&j, (struct call_record){.kind = CALL_FRAMEWORK, .other = CALL_FRAMEWORK_JAX});
+    expect_platform(&j, "jax");
+    put(&j, (struct call_record){.kind = CALL_FRAMEWORK, .other = CALL_FRAMEWORK_PYTORCH});
+    expect_platform(&j, NULL);
+}
+
+static uint32_t put_frame(struct journal *j, const char *text, uint32_t caller)
+{
+    struct call_text part = {.kind = CALL_TEXT};
+    struct call_record record;
+    memcpy(part.text, text, strlen(text));
+    memcpy(&record, &part, sizeof record);
+    const uint32_t number = put(j, record);
+    j->records[number].time_ns = 0;                      /* of a text it is the part before */
+    return put(j, (struct call_record){.kind = CALL_FRAME, .addr = number, .other = number + 1, .stack = caller});
+}
+
+/* The library that asks, not one that is only among its callers. */
+Test(import_calls, on_a_real_card_the_stack_tells_the_framework)
+{
+    struct journal j = journal_begin();
+    const uint32_t torch = put_frame(&j, "f+0x1 /w/torch/lib/libtorch_cuda.so", 0);
+    const uint32_t jax = put_frame(&j, "g+0x1 /w/xla_cuda_plugin.so", torch + 1);
+    const uint32_t driver = put_frame(&j, "cuMemAlloc_v2+0x9 /l/libcuda.so.1", jax + 1);
+    j.head.has_stacks = 1;
+    put(&j, (struct call_record){.kind = CALL_ALLOC, .addr = 0x1000, .bytes = 10, .stack = driver + 1});
+    expect_platform(&j, "jax");
+    put(&j, (struct call_record){.kind = CALL_ALLOC, .addr = 0x2000, .bytes = 10, .stack = torch + 1});
+    expect_platform(&j, NULL);
 }
 
 Test(import_calls, more_pools_of_a_simulated_card_than_a_trace_holds_share_the_last)
