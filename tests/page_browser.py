@@ -691,6 +691,38 @@ def test_maps_of_a_choice(browser):
     expect(browser.eval('window.replayPage.view.request') == chosen[0], 'a click on a hole drops the choice')
 
 
+# A place on the screen in a segment of map A that the program gives back later, the moment when, and its bytes.
+GIVEN_BACK = """(() => {
+    const { scene, view } = window.replayPage, run = scene.runs.get(view.a), { flushes } = scene.trace;
+    const extent = Math.max(...[view.a, view.b].map(row => scene.runs.get(row).extent)), line = extent / 26 / view.zoom;
+    const box = document.getElementById('map-a').getBoundingClientRect();
+    const piece = run.pieces.filter(m => m.born > 0 && m.born <= view.at && view.at < m.ended && flushes.includes(
+        m.ended)).sort((a, b) => b.bytes - a.bytes)[0], at = piece.place + piece.bytes / 2 - view.top;
+    return [box.left + (at / line % 1) * box.width, box.top + Math.floor(at / line) * 16 + 6, piece.ended, piece.bytes];
+})()"""
+
+
+def test_segments(browser):
+    """A segment says for whom it was made and who gave it back, also when it is gone; a free says its line if that was
+    recorded."""
+    run('report', os.path.join(samples, 'gpt-eval-emptycache.trace.zst'), '--html', 'flushed.html')
+    browser.open(os.path.join(folder, 'flushed.html'), width=1440)
+    show(browser, at=browser.eval('window.replayPage.scene.trace.flushes[0]') - 1)
+    middle_of(browser, 'map-a')
+    x, y, ended, size = browser.eval(GIVEN_BACK)
+    for moment, first in (ended - 1, ''), (ended, 'not reserved'):
+        show(browser, at=moment)
+        browser.eval(FRAMES)
+        browser.call('Input.dispatchMouseEvent', type='mouseMoved', x=x + 1, y=y)
+        browser.call('Input.dispatchMouseEvent', type='mouseMoved', x=x, y=y)
+        tip = browser.eval(TIP)
+        expect(tip.startswith(first) and 'made at record' in tip and ' for train.py:' in tip and
+               'in a segment of %d MiB' % (size >> 20) in tip and 'by the program (empty_cache' in tip, moment, tip)
+    by = browser.eval("""(() => { const { scene } = window.replayPage, t = scene.trace;
+        return [t.freer.some(s => s > 0), t.freer.length]; })()""")
+    expect(by[0], 'no stack of a free is known, though the sample has them')
+
+
 # Of the dashed lines of the chart: how many pixels of a level stretch have the line's colour, and how many do not.
 DASHES = """(() => {
     const { chart, scene, view } = window.replayPage, canvas = document.querySelector('#timeline canvas');
@@ -1212,7 +1244,7 @@ def main():
                      test_overview, test_svg, test_search, test_long, test_size, test_icicle, test_widths, test_paper,
                      test_markup, test_many, test_hurry,
                      test_difference_of_recordings, test_difference_of_policies, test_difference_of_sweeps,
-                     test_tips, test_maps_of_a_choice, test_lines_told_apart,
+                     test_tips, test_maps_of_a_choice, test_segments, test_lines_told_apart,
                      test_ranks, test_cells,
                      test_phone_answers, test_chart_keys, test_nothing_there,
                      test_steps, test_two_recordings, test_link_of_a_look,

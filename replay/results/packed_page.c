@@ -99,6 +99,8 @@ static enum err pack_requests(const struct trace_lives *t, const struct drawn *d
     for (size_t i = 0; i < drawn->n; i++)
         packed_put(&p, at[drawn->at[i]].stack);
     for (size_t i = 0; i < drawn->n; i++)
+        packed_put(&p, t->freers[drawn->at[i]]);
+    for (size_t i = 0; i < drawn->n; i++)
         packed_put(&p, at[drawn->at[i]].stream);
     for (size_t i = 0; i < drawn->n; i++)
         packed_put(&p, at[drawn->at[i]].pool);
@@ -155,12 +157,11 @@ static void put_refusals(struct packed_columns *p, const struct trace_lives *t)
         packed_put(p, t->refusals[i].bytes);
 }
 
-static void put_steps(struct packed_columns *p, const struct trace_lives *t)
+static void put_moments(struct packed_columns *p, const uint64_t *moments, size_t n)
 {
-    uint64_t before = 0;
-    packed_put(p, t->n_steps);
-    for (size_t i = 0; i < t->n_steps; before = t->steps[i++])
-        packed_put(p, t->steps[i] - before);
+    packed_put(p, n);
+    for (size_t i = 0; i < n; i++)
+        packed_put(p, moments[i] - (i > 0 ? moments[i - 1] : 0));
 }
 
 static void put_reserved(struct packed_columns *p, const struct recorded_reserved *r)
@@ -193,8 +194,9 @@ static enum err pack_events(const struct trace_reader *trace, const struct trace
         packed_put_text(&p, label, strlen(label));
     }
     put_refusals(&p, t);
-    put_steps(&p, t);
+    put_moments(&p, t->steps, t->n_steps);
     put_reserved(&p, &t->reserved);
+    put_moments(&p, t->flushes, t->n_flushes);
     return packed_finish(&p, out, n);
 }
 

@@ -3,13 +3,13 @@
  * Packs a trace and its runs for a page, as report/page/unpack.js unpacks them. Each text is columns of numbers
  * (report/page/packed_columns.h); a column holds one number for each entry:
  *
- *     requests   n; birth (difference), life, wait (from the program's free to the end), size (index), stack, stream,
- *                pool, category, and unless the numbers of all events are there its place (difference, as results name
- *                events); then the sizes
+ *     requests   n; birth (difference), life, wait (from the program's free to the end), stack, stack of the free,
+ *                stream, pool, category, unless the numbers of all events are there its place (difference, as results
+ *                name events), and its size (index); then the sizes
  *     stacks     frames: n, then kind and text; nodes: n, then caller and frame; stacks: n, then node and line
  *     events     numbers in the source: n, differences; live bytes at LIVE_SAMPLES + 1 moments; marks: n, then moment
  *                and label; refusals as recorded: n, then moment and bytes; whole steps: n, then moment; reserved as
- *                recorded: n, then moment and bytes (difference)
+ *                recorded: n, then moment and bytes (difference); flushes: n, then moment
  *     placed     unit; whether it is placed; then of the placed ones the address in units (difference to the last of
  *                its size), and the bytes of the block beyond the request
  *     memory     n; kind, birth (difference), life, bytes, address (difference to the last of its size)

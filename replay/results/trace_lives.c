@@ -82,17 +82,29 @@ static bool is_border(struct lives_pass *p, const struct event *ev, uint64_t num
     return ev->kind == EVENT_ALLOC && p->n_of_steps++ % s->requests == 0;
 }
 
+/* Appends a moment, as long as there are fewer than `most`. */
+static void put_moment(struct lives_pass *p, uint64_t **moments, size_t *n, size_t *room, size_t most, uint64_t moment)
+{
+    if (*n >= most)
+        return;
+    uint64_t *grown = array_grow(*moments, *n, room, sizeof *grown);
+    p->is_short |= grown == NULL;
+    if (grown == NULL)
+        return;
+    *moments = grown;
+    grown[(*n)++] = moment;
+}
+
 static void take_step(struct lives_pass *p, uint64_t moment)
 {
     struct trace_lives *t = p->out;
-    if (t->n_steps >= STEPS_DRAWN_MAX)
-        return;
-    uint64_t *steps = array_grow(t->steps, t->n_steps, &t->room_steps, sizeof *steps);
-    p->is_short |= steps == NULL;
-    if (steps == NULL)
-        return;
-    t->steps = steps;
-    steps[t->n_steps++] = moment;
+    put_moment(p, &t->steps, &t->n_steps, &t->room_steps, STEPS_DRAWN_MAX, moment);
+}
+
+static void take_flush(struct lives_pass *p, uint64_t moment)
+{
+    struct trace_lives *t = p->out;
+    put_moment(p, &t->flushes, &t->n_flushes, &t->room_flushes, FLUSHES_MAX, moment);
 }
 
 static void visit(void *arg, const struct event *ev, uint64_t number)
@@ -122,6 +134,8 @@ static void visit(void *arg, const struct event *ev, uint64_t number)
         take_mark(p, ev->slot, moment);
     } else if (ev->kind == EVENT_OOM) {
         take_refusal(p, ev->bytes, moment);
+    } else if (ev->kind == EVENT_FLUSH) {
+        take_flush(p, moment);
     }
 }
 
@@ -208,18 +222,66 @@ static enum err read_sides(struct trace_reader *trace, struct trace_lives *t, st
     return e;
 }
 
-/* Replaces the trace's numbers of stacks by those of the tables, which hold no other stacks. */
+struct end_of_life { uint64_t moment; size_t request; };
+
+static int by_moment(const void *a, const void *b)
+{
+    const struct end_of_life *x = a, *y = b;
+    return x->moment != y->moment ? (x->moment > y->moment ? 1 : -1) : x->request > y->request ? 1 : -1;
+}
+
+/* Whether a free is an event of the recording. */
+static bool is_freed_within(const struct trace_lives *t, const struct life *life)
+{
+    return life->freed > life->born && life->freed <= t->n_events && (life->born > 0 || life->freed > 1);
+}
+
+/* Finds the stacks of the frees, in order of events. The trace's own numbers. */
+static enum err read_freers(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
+{
+    const size_t n_all = trace_info(trace)->n_stacks > 0 ? t->requests.n : 0;
+    struct end_of_life *ends = calloc(n_all + 1, sizeof *ends);
+    size_t n = 0;
+    bool is_own = false;                             /* a free has a stack that its request has not */
+    t->freers = calloc(t->requests.n + 1, sizeof *t->freers);
+    enum err e = ends == NULL || t->freers == NULL ? err_no_memory(err) : ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < n_all; i++)
+        if (is_freed_within(t, &t->requests.at[i]))
+            ends[n++] = (struct end_of_life){ .moment = t->requests.at[i].freed, .request = i };
+    if (n > 0)
+        qsort(ends, n, sizeof *ends, by_moment);
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        struct trace_side side;
+        e = trace_side_at(trace, ends[i].moment - 1, &side, err);
+        if (e == ERR_OK)
+            t->freers[ends[i].request] = side.stack;
+        is_own |= e == ERR_OK && side.stack != TRACE_NO_STACK && side.stack != t->requests.at[ends[i].request].stack;
+    }
+    if (e == ERR_OK && !is_own)
+        memset(t->freers, 0, t->requests.n * sizeof *t->freers);
+    free(ends);
+    return e;
+}
+
+/* Replaces the trace's number of a stack by that of the tables, which hold no other stacks. */
+static enum err take_stack(struct trace_reader *trace, struct trace_lives *t, uint32_t *number_of, uint32_t *stack)
+{
+    enum err e = ERR_OK;
+    if (*stack != TRACE_NO_STACK && number_of[*stack] == 0)
+        e = add_stack(t, trace, *stack, &number_of[*stack]);
+    if (e == ERR_OK)
+        *stack = number_of[*stack];
+    return e;
+}
+
 static enum err take_stacks(struct trace_reader *trace, struct trace_lives *t, struct err_detail *err)
 {
     uint32_t *number_of = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *number_of);
     enum err e = number_of == NULL ? ERR_HOST_NOMEM : ERR_OK;
-    for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++) {
-        struct life *life = &t->requests.at[i];
-        if (life->stack != TRACE_NO_STACK && number_of[life->stack] == 0)
-            e = add_stack(t, trace, life->stack, &number_of[life->stack]);
-        if (e == ERR_OK)
-            life->stack = number_of[life->stack];
-    }
+    for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++)
+        e = take_stack(trace, t, number_of, &t->requests.at[i].stack);
+    for (size_t i = 0; i < t->requests.n && e == ERR_OK; i++)
+        e = take_stack(trace, t, number_of, &t->freers[i]);
     free(number_of);
     return e == ERR_OK ? e : err_no_memory(err);
 }
@@ -289,6 +351,8 @@ enum err trace_lives_read(struct trace_reader *trace, const struct steps *steps,
     if (e == ERR_OK)
         e = read_categories(trace, out, err);
     if (e == ERR_OK)
+        e = read_freers(trace, out, err);
+    if (e == ERR_OK)
         e = take_stacks(trace, out, err);
     if (e == ERR_OK)
         e = read_numbers(trace, out, err);
@@ -305,6 +369,8 @@ void trace_lives_close(struct trace_lives *t)
     free(t->lines);
     free(t->categories);
     free(t->places);
+    free(t->freers);
+    free(t->flushes);
     free(t->numbers);
     free(t->marks);
     free(t->steps);

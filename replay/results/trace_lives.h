@@ -16,6 +16,7 @@ enum {
     LIVES_MAX = 200000,              /* requests of a trace that are drawn one by one */
     LIVE_SAMPLES = 1024,             /* moments, evenly spaced, at which all live bytes are known */
     MARKS_MAX = 2000,
+    FLUSHES_MAX = 4000,
     STEPS_DRAWN_MAX = 4000,
     RECORDED_REFUSALS_MAX = 64,               /* requests that were refused when recorded */
     NUMBERED_MAX = 1000000,          /* events of a trace whose numbers in the source are all kept */
@@ -31,11 +32,15 @@ struct trace_lives {
                                       * looked for, as of a trace with more than LIVES_MAX requests: the rules compare
                                       * each with all */
     int64_t  *places;                /* by request: its event as results name events; -1: the start */
+    uint32_t *freers;                /* by request: the stack of its free, as life.stack; 0: not recorded, as if all
+                                      * are those of their requests, which PyTorch writes if it records no others */
     uint64_t *numbers;               /* by event: its number in the source; NULL: not kept, there are none, or they do
                                       * not rise */
     struct trace_mark { uint64_t moment; uint32_t label; } *marks;   /* the first MARKS_MAX */
     size_t    n_marks, room_marks;
     uint64_t  n_all_marks;
+    uint64_t *flushes;               /* moments: the program gave cached memory back; the first FLUSHES_MAX */
+    size_t    n_flushes, room_flushes;
     uint64_t *steps;                 /* moments: where each whole step begins, and where the last one ends; the first
                                       * STEPS_DRAWN_MAX */
     size_t    n_steps, room_steps;

@@ -171,32 +171,62 @@ function lastIn(run, { addr, bytes }) {
   return last;
 }
 
-/* A segment in a line: its size, and the request that it was made for. */
-function segmentText(run, piece) {
-  const i = scene.trace.born.indexOf(piece.born), word = piece.kind === MEMORY_RANGE ? 'range' : 'segment';
-  return 'in a ' + word + ' of ' + exactText(piece.extent) + (piece.born === 0 ? ', there from the start'
-    : ', made ' + momentText(scene.trace, piece.born) + (i < 0 ? '' : ' for ' + lineOf(scene.trace, i)));
+/* The segment at an address of a piece; of a range the pages that were mapped there together, undefined: none. */
+const segmentAt = (run, piece, addr) => piece.kind !== MEMORY_RANGE ? piece : run.mapped.find(m =>
+  m.born <= view.at && view.at < m.ended && m.addr <= addr && addr < m.addr + m.bytes);
+
+/* For whom something was done at a moment: for the request that was asked for then. */
+function forText(trace, moment) {
+  const i = trace.born.indexOf(moment);
+  return i < 0 ? '' : ' for ' + lineOf(trace, i);
 }
 
-/* What a byte of a map is, in lines: a request, a hole or a cached segment. */
-function mapTip(run, byte) {
-  const i = blockAtByte(run, byte);
-  const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && m.place <= byte &&
-    byte < m.place + m.extent);
-  if (!piece)
-    return [];
-  if (i >= 0)
-    return [...requestTip(i), segmentText(run, piece)];
-  const addr = byte - piece.place + piece.addr;
-  const hole = holesAt(run, scene.trace, view.at).find(h => h.addr <= addr && addr < h.addr + h.bytes);
-  if (!hole)
-    return ['not mapped', segmentText(run, piece)];
-  const last = lastIn(run, hole);
+/* Who gave a segment back: the program, or the allocator, which needs room for a request. */
+function givenBackText(run, { ended }) {
+  const trace = scene.trace, at = 'given back at ' + eventText(trace, ended);
+  if (ended > run.n_moments)
+    return 'kept to the end';
+  return at + (trace.flushes.includes(ended) ? ' by the program (empty_cache; which line was not recorded)'
+    : trace.born.includes(ended) ? ' to make room' + forText(trace, ended) : '');
+}
+
+/* A segment in two lines: its size, and the request that it was made for; and who gave it back. */
+function segmentTip(run, segment) {
+  return ['in ' + (segment.kind === MEMORY_MAPPED ? 'pages' : 'a segment') + ' of ' + exactText(segment.bytes) +
+    (segment.born === 0 ? ', there from the start'
+      : ', made at ' + eventText(scene.trace, segment.born) + forText(scene.trace, segment.born)),
+  givenBackText(run, segment)];
+}
+
+/* What a free stretch is, in lines, and who had it last. */
+function holeTip(run, hole) {
+  const last = lastIn(run, hole), trace = scene.trace;
   const kind = isPartial() ? 'free, or in requests too small to be drawn: '
     : (hole.before < 0 && hole.after < 0 ? 'cached, free: ' : 'a hole, free: ');
-  return [kind + exactText(hole.bytes),
-    ...(last < 0 ? [] : ['last used by ' + lineOf(scene.trace, last) + ', freed ' +
-      momentText(scene.trace, scene.trace.freed[last] - 1)]), segmentText(run, piece)];
+  return [kind + exactText(hole.bytes), ...(last < 0 ? [] : ['last used by ' + lineOf(trace, last) + ', ' +
+    freedText(trace, last) + (trace.freer[last] > 0 ? '' : ' (by which line was not recorded)')])];
+}
+
+/* What is no segment, in lines, and which was there last. */
+function unreservedTip(run, isThere) {
+  const last = [...run.pieces, ...run.mapped].filter(m => m.kind !== MEMORY_RANGE && m.ended <= view.at && isThere(m))
+    .reduce((a, b) => a && a.ended >= b.ended ? a : b, undefined);
+  return last ? ['not reserved; before:', ...segmentTip(run, last)] : [];
+}
+
+/* What a byte of a map is, in lines: a request, a hole or a cached segment, or what was there. */
+function mapTip(run, byte) {
+  if (view.at > run.n_moments)
+    return [];
+  const i = blockAtByte(run, byte), isWithin = m => m.place <= byte && byte < m.place + m.extent;
+  const piece = run.pieces.find(m => m.born <= view.at && view.at < m.ended && isWithin(m));
+  if (!piece)
+    return unreservedTip(run, isWithin);
+  const addr = byte - piece.place + piece.addr, segment = segmentAt(run, piece, addr);
+  if (!segment)
+    return unreservedTip(run, m => m.range === piece && m.addr <= addr && addr < m.addr + m.bytes);
+  const hole = i < 0 && holesAt(run, scene.trace, view.at).find(h => h.addr <= addr && addr < h.addr + h.bytes);
+  return [...(i >= 0 ? requestTip(i) : hole ? holeTip(run, hole) : []), ...segmentTip(run, segment)];
 }
 
 /* Moves both maps to `topFor(which)`, as far as there is something. */

@@ -120,15 +120,12 @@ function restAt(trace, moment) {
 
 /* ---- words about them ---- */
 
+/* The event that ends at a moment, as the recording names it. */
+const eventText = ({ numbers }, moment) => numbers.length > 0
+  ? 'record ' + grouped(numbers[Math.min(moment, numbers.length) - 1]) : 'event ' + grouped(moment - 1);
+
 /* Where a moment is in the recording. */
-function momentText(trace, moment) {
-  if (moment === 0)
-    return 'at the start';
-  const numbers = trace.numbers;
-  if (numbers.length > 0)
-    return 'after record ' + grouped(numbers[Math.min(moment, numbers.length) - 1]);
-  return 'after event ' + grouped(moment - 1);
-}
+const momentText = (trace, moment) => moment === 0 ? 'at the start' : 'after ' + eventText(trace, moment);
 
 /* Frames of a stack, innermost first: { text, isOwn }. */
 function framesOf(trace, stack) {
@@ -155,13 +152,18 @@ const PYTHON_FRAME = /\.py:\d+\b/;
 const stacklessName = trace => trace.stacks.texts.some(text => PYTHON_FRAME.test(text))
   ? '(backward pass, no Python stack)' : '(no stack recorded)';
 
+const lineOfStack = ({ stacks }, stack) => frameText(stacks.texts[stacks.lines[stack - 1]]);
+
 /* The line of the program that made a request. */
 function lineOf(trace, i) {
-  const stack = trace.stack[i];
-  if (stack > 0)
-    return frameText(trace.stacks.texts[trace.stacks.lines[stack - 1]]);
+  if (trace.stack[i] > 0)
+    return lineOfStack(trace, trace.stack[i]);
   return trace.born[i] === 0 ? '(before the recording)' : trace.stackless ??= stacklessName(trace);
 }
+
+/* "freed at record 812 by train.py:30 step", as far as that was recorded. */
+const freedText = (trace, i) => 'freed at ' + eventText(trace, trace.freed[i]) +
+  (trace.freer[i] > 0 ? ' by ' + lineOfStack(trace, trace.freer[i]) : '');
 
 /* ---- groups ---- */
 

@@ -170,7 +170,7 @@ function requestText(i) {
   const t = scene.trace;
   return bytesText(t.bytes[i]) + ', ' + lineOf(t, i) + '; live ' +
     (t.born[i] === 0 ? 'from the start' : 'from ' + wordOfEvents() + ' ' + grouped(t.place[i])) +
-    (t.freed[i] > t.n_events ? ' to the end' : ', freed ' + momentText(t, t.freed[i] - 1)) + '.';
+    (t.freed[i] > t.n_events ? ' to the end' : ', ' + freedText(t, i)) + '.';
 }
 
 /* Arrows: left and right move the cursor, up and down choose among what is live there. */
@@ -232,7 +232,7 @@ function listenToRequests() {
 
 /* A request at the pointer: its size, line and age. */
 function requestTip(i) {
-  const t = scene.trace, age = (t.freed[i] > t.n_events ? 'live to the end' : 'freed ' + momentText(t, t.freed[i] - 1));
+  const t = scene.trace, age = t.freed[i] > t.n_events ? 'live to the end' : freedText(t, i);
   return [exactText(t.bytes[i]), lineOf(t, i), (t.born[i] === 0 ? 'live from the start'
     : 'requested at ' + wordOfEvents() + ' ' + grouped(t.place[i])) + ', ' + age];
 }

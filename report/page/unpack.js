@@ -77,8 +77,8 @@ const columnsOf = async text => new Columns(await window.replayPage.inflated(tex
 /* `numbers`: of all events in the recording, empty if they are not kept. */
 function unpackRequests(c, numbers) {
   const n = c.number();
-  const t = { n, born: c.rising(n), ended: c.column(n), freed: c.column(n), stack: c.column(n), stream: c.column(n),
-    pool: c.column(n), category: c.column(n) };
+  const t = { n, born: c.rising(n), ended: c.column(n), freed: c.column(n), stack: c.column(n), freer: c.column(n),
+    stream: c.column(n), pool: c.column(n), category: c.column(n) };
   t.place = numbers.length > 0 ? t.born.map(born => born > 0 ? numbers[born - 1] : -1) : c.sums(n, -1);
   const size = c.column(n), sizes = c.column(c.number());
   t.bytes = size.map(i => sizes[i]);
@@ -105,7 +105,8 @@ function unpackEvents(c) {
   const nRefusals = c.number(), refused = c.rising(nRefusals), sizes = c.column(nRefusals);
   const steps = c.rising(c.number()), nReserved = c.number();
   const reserved = nReserved > 0 ? withExtremes({ at: c.rising(nReserved), sum: c.sums(nReserved) }) : null;
-  return { numbers, live, steps, reserved, marks: labels.map((label, i) => ({ label, moment: marks[i] })),
+  const flushes = c.rising(c.number());
+  return { numbers, live, steps, reserved, flushes, marks: labels.map((label, i) => ({ label, moment: marks[i] })),
     refusals: Array.from(sizes, (bytes, i) => [refused[i], bytes]) };
 }
 
