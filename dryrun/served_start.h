@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "sim/card_meant.h"
 #include "dryrun/named_range.h"
-#include "dryrun/pool_load.h"
+#include "replay/pools/pool_load.h"
 #include "dryrun/program_failure.h"
 #include "dryrun/served_ask.h"
 #include "dryrun/server_budget.h"

@@ -88,13 +88,18 @@ static uint64_t word_place(const char *words, const char *text)
 
 static bool number_read(const struct load_option *o, const char *text, uint64_t *out)
 {
-    return units_parse_number(text, strlen(text), out) && *out >= o->min && *out <= o->max;
+    const size_t n = strlen(text);
+    const bool is_read = units_parse_number(text, n, out) || (o->kind == LOAD_BYTES && units_parse_bytes(text, n, out));
+    return is_read && *out >= o->min && *out <= o->max;
 }
 
 static enum err option_read(const struct load_kind *k, const struct load_option *o, const char *text,
                             struct load_value *out, struct err_detail *err)
 {
     out->text = text;
+    if (o->kind == LOAD_BYTES && !number_read(o, text, &out->number))
+        return err_at(err, ERR_USAGE, 0, k->name, "%s=%s: it is a size, such as 64KiB, from %" PRIu64 " to %" PRIu64
+                      " bytes", o->name, text, o->min, o->max);
     if (o->kind == LOAD_NUMBER && !number_read(o, text, &out->number))
         return err_at(err, ERR_USAGE, 0, k->name, "%s=%s: it is a whole number from %" PRIu64 " to %" PRIu64, o->name,
                       text, o->min, o->max);
@@ -138,6 +143,18 @@ static enum err options_complete(const struct load_kind *k, struct load_value *v
     return e;
 }
 
+enum err load_values_read(const struct load_kind *k, const char *text, struct load_value values[LOAD_OPTIONS_MAX],
+                          char **typed, struct err_detail *err)
+{
+    *typed = strdup(text);
+    if (*typed == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < LOAD_OPTIONS_MAX; i++)
+        values[i] = (struct load_value){.text = NULL};
+    const enum err e = text[0] != '\0' ? options_read(k, *typed, values, err) : ERR_OK;
+    return e == ERR_OK ? options_complete(k, values, err) : e;
+}
+
 /* ---- the trace ---- */
 
 static enum err facts_put(const char *text, uint64_t seed, struct trace_writer *w, struct err_detail *err)
@@ -160,13 +177,9 @@ enum err load_make(const char *text, uint64_t events, uint64_t seed, struct trac
         return load_unknown(text, n, err);
     if (events > 0 && !k->is_endless)
         return err_set(err, ERR_USAGE, 0, "--events: %s has as many events as its options make", k->name);
-    struct load_value values[LOAD_OPTIONS_MAX] = {{.text = NULL}};
-    char *typed = strdup(text[n] == ':' ? text + n + 1 : "");
-    if (typed == NULL)
-        return err_no_memory(err);
-    enum err e = text[n] == ':' ? options_read(k, typed, values, err) : ERR_OK;
-    if (e == ERR_OK)
-        e = options_complete(k, values, err);
+    struct load_value values[LOAD_OPTIONS_MAX];
+    char *typed;
+    enum err e = load_values_read(k, text[n] == ':' ? text + n + 1 : "", values, &typed, err);
     if (e == ERR_OK)
         e = facts_put(text, seed, w, err);
     if (e == ERR_OK)

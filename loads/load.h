@@ -11,13 +11,13 @@
 
 #include "traces/trace.h"
 
-enum load_option_kind { LOAD_NUMBER, LOAD_WORD, LOAD_TEXT };
+enum load_option_kind { LOAD_NUMBER, LOAD_BYTES, LOAD_WORD, LOAD_TEXT };
 enum { LOAD_OPTIONS_MAX = 24 };
 
 struct load_option {                     /* name == NULL ends the list */
     const char *name;
     enum load_option_kind kind;
-    uint64_t    min, max;                /* LOAD_NUMBER, inclusive */
+    uint64_t    min, max;                /* LOAD_NUMBER, LOAD_BYTES, inclusive */
     const char *fallback;                /* as it would be typed; NULL: must be given */
     const char *words;                   /* LOAD_WORD: "fp32|bf16" */
     const char *help;
@@ -41,6 +41,11 @@ struct load_kind {
 /* The i-th kind; NULL after the last. load_kind_named: NULL for an unknown name. */
 const struct load_kind *load_kind_at(size_t i);
 const struct load_kind *load_kind_named(const char *name);
+
+/* Reads "name=value,..." as the options of a kind; those that are not typed are as their fallbacks say. Texts of
+ * `values` lie in *typed, which the caller frees also after an error. ERR_USAGE, ERR_HOST_NOMEM. */
+MUST_USE enum err load_values_read(const struct load_kind *k, const char *text,
+                                   struct load_value values[LOAD_OPTIONS_MAX], char **typed, struct err_detail *err);
 
 /* Writes the load `text` into a trace; the caller ends the trace. `events` is for kinds that take a number of them, 0
  * otherwise. ERR_USAGE for a text that cannot be read or a size that no card has; errors of files that an option

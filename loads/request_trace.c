@@ -8,10 +8,11 @@
 #include "base/random.h"
 #include "import/csv_lines.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_LINE_MAX = INPUT_PEEK_MAX, US_PER_S = 1000000, US_PER_MS = 1000 };
+enum { JSON_LINE_MAX = INPUT_PEEK_MAX, US_PER_S = 1000000, US_PER_MS = 1000, COLUMNS_SEEN = 200 };
 
 void request_trace_free(struct request_trace *t)
 {
@@ -158,6 +159,20 @@ static enum err csv_row_read(const struct csv_line *line, const size_t columns[R
     return e == ERR_OK ? requests_append(out, r, err) : e;
 }
 
+/* Says which columns are wanted, and which there are. */
+static enum err column_missing(const struct csv_line *head, enum request_column column, const char *path,
+                               struct err_detail *err)
+{
+    static const char *const meaning[REQUEST_COLUMNS] = {"arrivals", "prompts' tokens", "answers' tokens"};
+    char seen[COLUMNS_SEEN] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < head->n && n < sizeof seen - 1; i++)
+        n += (size_t)snprintf(seen + n, sizeof seen - n, "%s\"%.30s\"", i > 0 ? ", " : "", head->fields[i]);
+    const char *const *names = column_names[column];
+    return err_at(err, ERR_FORMAT, 1, path, "line 1 names no column of %s: \"%s\", \"%s\" or \"%s\"; it has %s%s",
+                  meaning[column], names[0], names[1], names[2], seen, n >= sizeof seen ? " ..." : "");
+}
+
 static enum err csv_read(struct input *in, const char *path, size_t n_max, struct request_trace *out,
                          struct err_detail *err)
 {
@@ -168,8 +183,7 @@ static enum err csv_read(struct input *in, const char *path, size_t n_max, struc
     for (size_t i = 0; i < REQUEST_COLUMNS && e == ERR_OK; i++) {
         columns[i] = column_find(line, (enum request_column)i);
         if (columns[i] == line->n)
-            e = err_at(err, ERR_FORMAT, 1, path, "line 1 names no column \"%s\", \"%s\" or \"%s\"", column_names[i][0],
-                       column_names[i][1], column_names[i][2]);
+            e = column_missing(line, (enum request_column)i, path, err);
     }
     while (e == ERR_OK && out->n_requests < n_max) {
         e = csv_next(in, line, err);
@@ -211,23 +225,56 @@ static enum err json_ids_read(const json_t *ids, struct request_trace *out, stru
     return ERR_OK;
 }
 
+/* Tokens that an id stands for, a power of two, by a prompt of several; 0: it does not tell. */
+static uint64_t id_tokens_of(const struct served_request *r)
+{
+    for (uint64_t tokens = 1; r->n_ids > 1 && tokens < r->prompt; tokens *= 2)
+        if (r->prompt / tokens == r->n_ids || (r->prompt + tokens - 1) / tokens == r->n_ids)
+            return tokens;
+    return 0;
+}
+
+/* Microseconds of a timestamp; more than REQUEST_ARRIVAL_MAX if they are too many. False: it is no number. */
+static bool json_time_read(const json_t *o, uint64_t *us)
+{
+    const json_t *time = json_object_get(o, "timestamp");
+    const double unit = json_object_get(o, "chat_id") != NULL ? US_PER_S : US_PER_MS, value = json_number_value(time);
+    const double most = 2 * (double)REQUEST_ARRIVAL_MAX;
+    *us = json_is_number(time) && value >= 0 ? (uint64_t)(value * unit < most ? value * unit + 0.5 : most) : 0;
+    return json_is_number(time) && value >= 0;
+}
+
+static enum err json_row_refuse(const json_t *o, const char *path, uint64_t line, struct err_detail *err)
+{
+    char seen[COLUMNS_SEEN] = "";
+    size_t n = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)o, key, value)
+        if (n < sizeof seen - 1)
+            n += (size_t)snprintf(seen + n, sizeof seen - n, "%s\"%.30s\"", n > 0 ? ", " : "", key);
+    return err_at(err, ERR_FORMAT, line, path, "line %llu is not an object with timestamp, input_length and "
+                  "output_length, which are numbers; it has %s%s", (unsigned long long)line,
+                  n > 0 ? seen : "no members", n >= sizeof seen ? " ..." : "");
+}
+
 static enum err json_row_take(const json_t *o, const char *path, uint64_t line, struct request_trace *out,
                               struct err_detail *err)
 {
     const json_t *prompt = json_object_get(o, "input_length"), *answer = json_object_get(o, "output_length");
-    const json_int_t ms = json_integer_value(json_object_get(o, "timestamp"));
-    if (!json_is_integer(prompt) || !json_is_integer(answer) || ms < 0 || ms > INT64_MAX / US_PER_MS ||
+    struct served_request r = {.n_ids = 0};
+    if (!json_time_read(o, &r.arrival_us) || !json_is_integer(prompt) || !json_is_integer(answer) ||
         json_integer_value(prompt) < 0 || json_integer_value(answer) < 0)
-        return err_at(err, ERR_FORMAT, line, path, "line %llu is not an object with timestamp, input_length and "
-                      "output_length", (unsigned long long)line);
-    struct served_request r = {.arrival_us = (uint64_t)ms * US_PER_MS,
-                               .prompt = (uint64_t)json_integer_value(prompt),
-                               .answer = (uint64_t)json_integer_value(answer)};
+        return json_row_refuse(o, path, line, err);
+    r.prompt = (uint64_t)json_integer_value(prompt);
+    r.answer = (uint64_t)json_integer_value(answer);
     if (requests_leave_out(out, &r, line))
         return ERR_OK;
     enum err e = requests_check(&r, path, line, err);
     if (e == ERR_OK)
         e = json_ids_read(json_object_get(o, "hash_ids"), out, &r, path, line, err);
+    if (out->id_tokens == 0)
+        out->id_tokens = id_tokens_of(&r);
     return e == ERR_OK ? requests_append(out, r, err) : e;
 }
 
@@ -273,8 +320,13 @@ enum err request_trace_read_input(struct input *in, const char *name, size_t n_m
     size_t n;
     *out = (struct request_trace){.number_of_id = {.seed = hash_seed()}};
     enum err e = input_peek(in, 1, &bytes, &n, err);
+    if (e == ERR_OK && n > 0 && bytes[0] == '[')
+        return err_at(err, ERR_FORMAT, 0, name, "an array of JSON: wanted is an object a line, with timestamp, "
+                      "input_length and output_length, or CSV; a conversation has no times and no tokens");
     if (e == ERR_OK)
         e = n > 0 && bytes[0] == '{' ? json_read(in, name, n_max, out, err) : csv_read(in, name, n_max, out, err);
+    if (out->id_tokens == 0)
+        out->id_tokens = REQUEST_ID_TOKENS;
     if (e == ERR_OK && out->n_requests == 0)
         e = err_set(err, ERR_FORMAT, 0, "%s holds no requests%s", name, out->n_empty > 0 ? " with tokens" : "");
     return e;
@@ -318,4 +370,26 @@ enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct
         e = requests_append(out, r, err);
     }
     return e;
+}
+
+enum err request_trace_begin_alike(struct request_trace *t, uint64_t n_texts, uint64_t tokens, uint64_t seed,
+                                   struct err_detail *err)
+{
+    const size_t n_ids = (size_t)(tokens / REQUEST_ID_TOKENS);
+    t->id_tokens = REQUEST_ID_TOKENS;
+    uint64_t random = seed ^ n_texts;
+    uint32_t *ids = array_reserve(t->ids, t->n_ids, t->n_requests * n_ids + 1, &t->ids_room, sizeof *ids);
+    if (ids == NULL)
+        return err_no_memory(err);
+    t->ids = ids;
+    for (size_t i = 0; i < t->n_requests; i++) {
+        struct served_request *r = &t->requests[i];
+        const uint64_t which = random_next(&random) % n_texts;
+        r->first_id = t->n_ids;
+        r->n_ids = n_ids;
+        r->prompt += n_ids * REQUEST_ID_TOKENS;
+        for (size_t k = 0; k < n_ids; k++)
+            ids[t->n_ids++] = (uint32_t)(which * n_ids + k);
+    }
+    return ERR_OK;
 }

@@ -2,10 +2,12 @@
 /*
  * What people asked a server of language models for: when, and how many tokens in and out.
  *
- * Read as published: CSV with a head (Azure's LLM inference traces, BurstGPT), or a JSON object a line (Mooncake, whose
- * hash_ids name the blocks of a prompt: equal ids are equal prefixes). Columns are found by their names, in any order:
+ * Read as published: CSV with a head (Azure's LLM inference traces, BurstGPT), or a JSON object a line (Mooncake,
+ * Qwen-Bailian, whose hash_ids name the blocks of a prompt: equal ids are equal prefixes). Columns are found by name,
+ * in any order:
  *
- *     arrival    TIMESTAMP, Timestamp, timestamp, arrived_at          seconds or a date; JSON: milliseconds
+ *     arrival    TIMESTAMP, Timestamp, timestamp, arrived_at          seconds or a date; JSON: milliseconds; seconds,
+ *                                                                   as in Qwen-Bailian's, beside a chat_id
  *     prompt     ContextTokens, Request tokens, input_length, num_prefill_tokens
  *     answer     GeneratedTokens, Response tokens, output_length, num_decode_tokens
  */
@@ -32,6 +34,7 @@ struct request_trace {
     uint32_t *ids;                       /* numbered anew, from 0 in order of appearance */
     struct pair_map number_of_id;        /* (id in the file, 0) -> its number here */
     size_t n_requests, requests_room, n_ids, ids_room;
+    uint64_t id_tokens;                  /* that an id stands for: as many as the first prompt of several ids tells */
     uint64_t n_empty, first_empty_line;  /* rows that ask with 0 tokens: they are left out; the first one's line */
 };
 
@@ -46,6 +49,11 @@ MUST_USE enum err request_trace_read(const char *path, size_t n_max, struct requ
  * 16 to 511, short ones more often. */
 MUST_USE enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t seed, struct request_trace *out,
                                      struct err_detail *err);
+
+/* Puts one of `n_texts` beginnings of so many tokens, a multiple of REQUEST_ID_TOKENS, before each prompt. */
+enum { REQUEST_ID_TOKENS = 512 };        /* as in Mooncake's traces */
+MUST_USE enum err request_trace_begin_alike(struct request_trace *t, uint64_t n_texts, uint64_t tokens, uint64_t seed,
+                                            struct err_detail *err);
 void request_trace_free(struct request_trace *t);
 
 #endif

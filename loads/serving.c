@@ -55,7 +55,7 @@ static const struct load_option serving_options[] = {
     [LONGEST] = {"longest", LOAD_NUMBER, 1, 1 << 24, "2048", NULL, "reserved: tokens that each request has room for"},
     [GRAPHS] = {"graphs", LOAD_NUMBER, 0, 16, "0", NULL,
                 "paged: steps of 1, 2, 4, ... requests captured in CUDA graphs of one pool, so many"},
-    [PAGE] = {"page", LOAD_NUMBER, 4096, 1 << 30, "2097152", NULL, "mapped: bytes of a page"},
+    [PAGE] = {"page", LOAD_BYTES, 4096, 1 << 30, "2MiB", NULL, "mapped: size of a page"},
     [CARD] = {"card", LOAD_TEXT, 0, 0, "a100-40g", NULL, "cuBLAS's workspace follows it"},
     {.name = NULL},
 };
@@ -407,6 +407,9 @@ static enum err serving_requests(const struct load_request *r, struct request_tr
     if (e == ERR_OK && out->n_empty > 0)
         return err_at(err, ERR_FORMAT, out->first_empty_line, v[REQUESTS].text, "line %llu: a request of 0 tokens",
                       (unsigned long long)out->first_empty_line);
+    if (e == ERR_OK && out->n_ids > 0 && v[CACHE].number == PAGED && v[BLOCK].number != out->id_tokens)
+        return err_at(err, ERR_USAGE, 0, v[REQUESTS].text, "an id of its hash_ids stands for %llu tokens: say "
+                      "block=%llu", (unsigned long long)out->id_tokens, (unsigned long long)out->id_tokens);
     return e;
 }
 

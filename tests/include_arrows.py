@@ -83,6 +83,7 @@ ROOMS = [
      "Many runs into a database; the frozen benchmark."),
     ("replay/contest", "base traces loads report/text answers replay/trials replay/sweep",
      "Which allocator serves programs best? Edition 2 of the benchmark."),
+    ("replay/pools", "base loads report/text answers", "What does each kind of pool make of a server's memory?"),
     ("replay/export", "base traces import/pytorch policies/pytorch report/text replay/engine replay/recording",
      "A run as a timeline or PyTorch's snapshot; what is held as a flame graph."),
     ("cudasim/core", "base capture sim policies policies/zoo", "What does CUDA do, without a GPU? All of its state."),
@@ -95,8 +96,8 @@ ROOMS = [
     ("dryrun/run", "base capture sim import report/text answers cudasim/core cudasim/standins dryrun/safe",
      "The program as a child, the simulated card under it, its journals."),
     ("dryrun/smi", "base sim import cudasim/core dryrun/run", "The nvidia-smi of the simulated card."),
-    ("dryrun", "base sim traces import loads report/text answers report/rows replay/recording replay/trials "
-     "replay/plan replay/results replay/advise cudasim/core dryrun/safe dryrun/run",
+    ("dryrun", "base sim traces import report/text answers report/rows replay/recording replay/trials "
+     "replay/plan replay/results replay/advise replay/pools cudasim/core dryrun/safe dryrun/run",
      "What does a program need, without a GPU? Largest batch, smallest card."),
     ("dryrun/bisect", "base traces report/text answers replay/recording replay/bisect replay/diff dryrun/safe "
      "dryrun/run dryrun", "Which commit, or release of a package, raised the peak? Run by run."),

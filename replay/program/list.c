@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 #include "loads/load.h"
+#include "replay/pools/pool_contest.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -127,7 +128,9 @@ static enum exit_status list_load(const struct load_kind *k)
         printf("\nIt has no options.\n");
     for (const struct load_option *o = k->options; o != NULL && o->name != NULL; o++) {
         printf("\n  %s: ", o->name);
-        if (o->kind == LOAD_NUMBER)
+        if (o->kind == LOAD_BYTES)
+            printf("a size");
+        else if (o->kind == LOAD_NUMBER)
             printf("a whole number, %" PRIu64 " to %" PRIu64, o->min, o->max);
         else
             printf("%s", o->kind == LOAD_WORD ? o->words : "a text");
@@ -169,6 +172,8 @@ enum exit_status list_policy(const char *text)
 {
     if (load_kind_named(text) != NULL)
         return list_load(load_kind_named(text));
+    if (strcmp(text, pool_contest_options()->name) == 0)
+        return list_load(pool_contest_options());
     struct policy_spec spec;
     struct err_detail err = { .text = "" };
     const enum err e = policy_spec_parse(text, &spec, &err);

@@ -11,6 +11,10 @@ static const struct answer_member adversary_members[] = {
 #define ANSWER_TABLE "answers/adversary.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member bench_pools_members[] = {
+#define ANSWER_TABLE "answers/bench_pools.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member bench_suite_members[] = {
 #define ANSWER_TABLE "answers/bench_suite.def"
 #include "answers/as_members.def"
@@ -294,6 +298,7 @@ static const struct answer_member workspaces_members[] = {
 
 static const struct answer_table tables[] = {
     { .name = "adversary", .members = adversary_members },
+    { .name = "bench_pools", .members = bench_pools_members },
     { .name = "bench_suite", .members = bench_suite_members },
     { .name = "bisect", .members = bisect_members },
     { .name = "bisected_version", .members = bisected_version_members },

@@ -224,6 +224,13 @@ Test(loads, request_traces_are_read_by_the_names_of_their_columns)
         {"{\"timestamp\": 0, \"input_length\": 100, \"output_length\": 2, \"hash_ids\": [0]}\n"
          "{\"timestamp\": 1500, \"input_length\": 600, \"output_length\": 3, \"hash_ids\": [0, 7]}\n",
          2, 1500000, 600, 3, 2},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n"
+         "2024-05-10 00:00:00.017335+00:00,2399,6\n", 2, 7405, 2399, 6, 0},
+        {"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n1.5,1,700,20\n2.5,0,33,9\n", 2, 1000000, 33, 9, 0},
+        {"{\"chat_id\": 1, \"parent_chat_id\": -1, \"timestamp\": 0.0, \"input_length\": 20, \"output_length\": 2, "
+         "\"type\": \"text\", \"turn\": 1, \"hash_ids\": [0, 1]}\n"
+         "{\"chat_id\": 2, \"parent_chat_id\": 1, \"timestamp\": 61.114, \"input_length\": 33, \"output_length\": 132, "
+         "\"type\": \"text\", \"turn\": 2, \"hash_ids\": [0, 7, 8]}\n", 2, 61114000, 33, 132, 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err_detail err = {.text = ""};
@@ -235,6 +242,28 @@ Test(loads, request_traces_are_read_by_the_names_of_their_columns)
         cr_expect_eq(t.requests[1].prompt, cases[i].prompt);
         cr_expect_eq(t.requests[1].answer, cases[i].answer);
         cr_expect_eq(t.requests[1].n_ids, cases[i].n_ids);
+        request_trace_free(&t);
+        remove(path);
+    }
+}
+
+/* Mooncake's stand for 512 tokens each, Qwen-Bailian's for 16; a prompt of one id does not tell. */
+Test(loads, a_prompt_of_several_ids_tells_what_an_id_stands_for)
+{
+    static const struct { const char *text; uint64_t tokens; } cases[] = {
+        {"{\"timestamp\": 0, \"input_length\": 100, \"output_length\": 2, \"hash_ids\": [0]}\n"
+         "{\"timestamp\": 0, \"input_length\": 6755, \"output_length\": 5, "
+         "\"hash_ids\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}\n", 512},
+        {"{\"timestamp\": 0, \"input_length\": 33, \"output_length\": 2, \"hash_ids\": [0, 1, 2]}\n", 16},
+        {"{\"timestamp\": 0, \"input_length\": 33, \"output_length\": 2, \"hash_ids\": [0, 1]}\n", 16},
+        {"{\"timestamp\": 0, \"input_length\": 100, \"output_length\": 2, \"hash_ids\": [0]}\n", 512},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err_detail err = {.text = ""};
+        struct request_trace t;
+        const char *path = requests_write("tokens", cases[i].text);
+        cr_assert_eq(request_trace_read(path, 100, &t, &err), ERR_OK, "%s", err.text);
+        cr_expect_eq(t.id_tokens, cases[i].tokens, "%zu: %" PRIu64, i, t.id_tokens);
         request_trace_free(&t);
         remove(path);
     }
@@ -285,6 +314,12 @@ Test(loads, damaged_request_traces_are_refused_with_the_line)
         {"{\"timestamp\": 9223372036854775, \"input_length\": 5, \"output_length\": 2}\n", "285 years"},
         {"arrived_at,num_prefill_tokens,num_decode_tokens\n0,4,2\n999999999999,4,2\n",
          "line 3: comes more than 285 years"},
+        {"time,prompt_tokens\n1,2\n",
+         "no column of arrivals: \"TIMESTAMP\", \"Timestamp\" or \"timestamp\"; it has \"time\", \"prompt_tokens\""},
+        {"TIMESTAMP,ContextTokens,Answer\n1,2,3\n", "no column of answers' tokens"},
+        {"{\"ts\": 0, \"prompt_len\": 5}\n", "it has \"ts\", \"prompt_len\""},
+        {"{\"timestamp\": \"0\", \"input_length\": 5, \"output_length\": 2}\n", "which are numbers"},
+        {"[{\"id\": \"a\", \"conversations\": []}]\n", "a conversation has no times"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct err_detail err = {.text = ""};

@@ -108,6 +108,10 @@ ends 0 conform cupy --as cupy
 ends 1 conform none --as cupy                            # it decides otherwise
 ends 2 bench-suite .                                    # no sample is here
 ends 2 bench-suite . --policy nosuch
+ends 0 bench-pools made,n=3 --policy paged
+ends 2 bench-pools no-such-file
+ends 2 bench-pools made --policy nosuch
+ends 2 bench-pools made,block=4096                      # no block fits a page of kvcached
 ends 2 conf max_split_size_mb:64 --version 99
 ends 2 conf
 ends 0 conf max_split_size_mb:64

@@ -100,6 +100,7 @@ COMMANDS = [
     ("sweep, a job", ["sweep", "job.ini", "-o", "o.db"], ["o.db"]),
     ("report, a recording", ["report", "a.zst", "--html", "o.html"], ["o.html"]),
     ("bench-suite", ["bench-suite", "suite", "--policy", "best-fit", "--threads", "1", "--json", "o.json"], ["o.json"]),
+    ("bench-pools", ["bench-pools", "azure,layers=1", "made,n=5,prefixes=2", "--json", "o.json"], ["o.json"]),
     ("import, a log of malloc", ["import", "mtrace", "-o", "o.zst"], ["o.zst"]),
     ("import, an XPlane", ["import", "two-threads", "-o", "o.zst"], ["o.zst"]),
     ("import, a pprof", ["import", "jax", "-o", "o.zst"], ["o.zst"]),

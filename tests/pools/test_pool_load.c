@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Requests played against a pool of blocks: figures that can be counted by hand. */
-#include "dryrun/pool_load.h"
+#include "replay/pools/pool_load.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Plays a trace of requests against a pool of blocks. */
-#include "dryrun/pool_load.h"
+#include "replay/pools/pool_load.h"
 
 #include "loads/request_trace.h"
 
@@ -16,7 +16,7 @@ enum { POWER_APART = 420,            /* arrivals are pulled apart by 4,096 at mo
 struct seat {
     const struct served_request *request;
     uint64_t done, answered;         /* tokens whose keys and values are kept; tokens answered */
-    uint64_t blocks;
+    struct kv_hold hold;
     uint64_t now;                    /* tokens of this step */
     uint64_t queued_us;              /* when it came into the queue last */
     bool has_waited;                 /* it was counted */
@@ -25,25 +25,27 @@ struct seat {
 struct player {
     const struct request_trace *trace;
     struct pool pool;
+    struct kv_pool kv;
     double factor;                   /* arrivals are divided by it */
     struct seat *running, *preempted;        /* together at most pool.running_most */
+    uint32_t *numbers;               /* of holds: the last n_numbers are nobody's */
+    size_t n_numbers;
     size_t n_running, n_preempted;
     size_t next;                     /* of the trace */
     size_t n_seen;                   /* of the trace: those before it were looked at, whether they wait */
-    uint64_t free_blocks, now_us;
+    uint64_t now_us;
     struct pool_play play;
 };
 
-static uint64_t blocks_for(const struct pool *p, uint64_t tokens)
-{
-    return (tokens + p->block_tokens - 1) / p->block_tokens;
-}
-
-static bool is_playable(const struct pool *p, const struct served_request *r)
+static bool is_playable(const struct player *p, const struct served_request *r)
 {
     const uint64_t tokens = r->prompt + r->answer;
-    return r->answer > 0 && blocks_for(p, tokens) <= p->tokens / p->block_tokens &&
-           (p->longest == 0 || tokens <= p->longest);
+    return r->answer > 0 && kv_pool_can_hold(&p->kv, tokens) && (p->pool.longest == 0 || tokens <= p->pool.longest);
+}
+
+static const uint32_t *ids_of(const struct player *p, const struct seat *s)
+{
+    return p->trace->ids + s->request->first_id;
 }
 
 static uint64_t arrival_us(const struct player *p, const struct served_request *r)
@@ -55,7 +57,7 @@ static uint64_t arrival_us(const struct player *p, const struct served_request *
 static const struct served_request *head_of(struct player *p)
 {
     const struct request_trace *t = p->trace;
-    while (p->next < t->n_requests && !is_playable(&p->pool, &t->requests[p->next]))
+    while (p->next < t->n_requests && !is_playable(p, &t->requests[p->next]))
         p->next++;
     const bool has_come = p->next < t->n_requests && arrival_us(p, &t->requests[p->next]) <= p->now_us;
     return has_come ? &t->requests[p->next] : NULL;
@@ -69,22 +71,20 @@ static uint64_t left_of(const struct seat *s)
 /* Takes the blocks for so many more tokens. */
 static bool take(struct player *p, struct seat *s, uint64_t tokens)
 {
-    const uint64_t more = blocks_for(&p->pool, s->done + tokens) - s->blocks;
-    if (more > p->free_blocks)
+    if (!kv_pool_grow(&p->kv, &s->hold, s->done, s->done + tokens))
         return false;
-    p->free_blocks -= more;
-    s->blocks += more;
     s->now = tokens;
-    const uint64_t used = p->pool.tokens / p->pool.block_tokens - p->free_blocks;
-    if (used * p->pool.block_tokens > p->play.peak_tokens)
-        p->play.peak_tokens = used * p->pool.block_tokens;
+    const uint64_t used = kv_pool_taken(&p->kv) / (p->pool.shape.layers * p->pool.shape.layer_bytes);
+    if (used > p->play.peak_tokens)
+        p->play.peak_tokens = used;
     return true;
 }
 
 static void give(struct player *p, struct seat *s)
 {
-    p->free_blocks += s->blocks;
-    s->blocks = s->now = 0;
+    kv_pool_give(&p->kv, &s->hold, ids_of(p, s));
+    p->numbers[p->n_numbers++] = s->hold.number;
+    s->now = 0;
 }
 
 /* The last one that began gives its blocks back, and computes all anew later. */
@@ -106,7 +106,7 @@ static void see_queue(struct player *p)
     const struct request_trace *t = p->trace;
     for (p->n_seen = p->n_seen < p->next ? p->next : p->n_seen;
          p->n_seen < t->n_requests && arrival_us(p, &t->requests[p->n_seen]) <= p->now_us; p->n_seen++)
-        p->play.n_waited += is_playable(&p->pool, &t->requests[p->n_seen]);
+        p->play.n_waited += is_playable(p, &t->requests[p->n_seen]);
 }
 
 /* What runs goes on. Returns what is left of the budget, or 0 if one was preempted: then nobody else begins. */
@@ -142,11 +142,15 @@ static bool begin_one(struct player *p, uint64_t *budget)
         return false;
     struct seat *s = &p->running[p->n_running];
     *s = is_back ? p->preempted[p->n_preempted - 1] : seat_of(p, head);
+    s->hold = (struct kv_hold){ .number = p->numbers[--p->n_numbers] };
+    s->done = kv_pool_share(&p->kv, &s->hold, ids_of(p, s), s->request->n_ids, s->request->prompt);
     const uint64_t tokens = left_of(s) < *budget ? left_of(s) : *budget;
     if (!take(p, s, tokens)) {
+        give(p, s);
         see_queue(p);
         return false;
     }
+    p->play.shared_tokens += s->done;
     *budget -= tokens;
     p->n_running++;
     p->n_preempted -= is_back;
@@ -156,9 +160,25 @@ static bool begin_one(struct player *p, uint64_t *budget)
     return true;
 }
 
+static void add_sums(struct player *p)
+{
+    struct pool_sums *sums = &p->play.sums;
+    for (size_t i = 0; i < p->n_running; i++) {
+        const struct seat *s = &p->running[i];
+        sums->tokens += (double)(s->done + s->now);
+        sums->needed_bytes += (double)kv_needed(&p->kv.shape, s->done, s->done + s->now);
+        sums->outdated_bytes += (double)kv_outdated(&p->kv, s->done, s->done + s->now);
+    }
+    sums->needed_bytes -= (double)kv_pool_saved(&p->kv);
+    sums->given_bytes += (double)kv_pool_given(&p->kv);
+    sums->taken_bytes += (double)kv_pool_taken(&p->kv);
+    p->play.n_steps++;
+}
+
 static void end_step(struct player *p)
 {
     size_t n = 0;
+    add_sums(p);
     if (p->n_running > p->play.running_peak)
         p->play.running_peak = p->n_running;
     for (size_t i = 0; i < p->n_running; i++) {
@@ -166,6 +186,7 @@ static void end_step(struct player *p)
         s->done += s->now;
         s->answered += s->now > 0 && left_of(s) == 0;
         s->now = 0;
+        kv_pool_computed(&p->kv, &s->hold, ids_of(p, s), s->request->n_ids, s->request->prompt, s->done);
         if (s->answered >= s->request->answer)
             give(p, s);
         else
@@ -189,15 +210,18 @@ static struct pool_play play_at(struct player *p, double factor)
 {
     p->factor = factor;
     p->n_running = p->n_preempted = p->next = p->n_seen = 0;
-    p->free_blocks = p->pool.tokens / p->pool.block_tokens;
     p->now_us = 0;
     p->play = (struct pool_play){ .n_waited = 0 };
+    kv_pool_empty(&p->kv);
+    for (p->n_numbers = 0; p->n_numbers <= p->pool.running_most; p->n_numbers++)
+        p->numbers[p->n_numbers] = (uint32_t)p->n_numbers;
     while (!is_over(p)) {
         uint64_t budget = go_on(p);
         while (budget > 0 && p->n_running < p->pool.running_most && begin_one(p, &budget))
             ;
         end_step(p);
     }
+    p->play.n_evicted = p->kv.prefixes.n_evicted;
     return p->play;
 }
 
@@ -234,14 +258,15 @@ static double factor_most(struct player *p, bool holds_as_recorded)
     return factor_of(low);
 }
 
-static void count(const struct request_trace *t, const struct pool *pool, struct pool_load *out)
+static void count(const struct player *p, struct pool_load *out)
 {
+    const struct request_trace *t = p->trace;
     uint64_t prompt = 0, answer = 0, first_us = 0, last_us = 0, n = 0;
     for (size_t i = 0; i < t->n_requests; i++) {
         const struct served_request *r = &t->requests[i];
         out->n_requests += r->answer > 0;
         out->n_empty += r->answer == 0;
-        if (!is_playable(pool, r))
+        if (!is_playable(p, r))
             continue;
         first_us = n == 0 ? r->arrival_us : first_us;
         last_us = r->arrival_us;
@@ -298,19 +323,59 @@ void pool_load_close(struct request_trace *requests)
     free(requests);
 }
 
+/* Ids are below it. */
+static size_t ids_end(const struct request_trace *t)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < t->n_ids; i++)
+        end = t->ids[i] >= end ? (size_t)t->ids[i] + 1 : end;
+    return end;
+}
+
+/* Of a pool that is known in tokens alone: a layer of two bytes. */
+static struct pool pool_in_bytes(const struct pool *pool)
+{
+    struct pool out = *pool;
+    if (pool->kind != NULL)
+        return out;
+    out.kind = kv_kind_named("unshared");
+    out.shape = (struct kv_shape){ .layers = 1, .layer_bytes = 2, .block_tokens = pool->block_tokens,
+                                   .step_tokens = pool->step_tokens };
+    out.bytes = pool->tokens * out.shape.layer_bytes;
+    return out;
+}
+
+static enum err player_open(struct player *p, const struct request_trace *requests, const struct pool *pool,
+                            struct err_detail *err)
+{
+    *p = (struct player){ .trace = requests, .pool = pool_in_bytes(pool) };
+    p->running = calloc(pool->running_most + 1, sizeof *p->running);
+    p->preempted = calloc(pool->running_most + 1, sizeof *p->preempted);
+    p->numbers = calloc(pool->running_most + 1, sizeof *p->numbers);
+    if (p->running == NULL || p->preempted == NULL || p->numbers == NULL)
+        return err_no_memory(err);
+    return kv_pool_open(p->pool.kind, &p->pool.shape, p->pool.bytes, ids_end(requests), requests->id_tokens,
+                        pool->running_most + 1, &p->kv, err);
+}
+
+static void player_close(struct player *p)
+{
+    kv_pool_close(&p->kv);
+    free(p->running);
+    free(p->preempted);
+    free(p->numbers);
+}
+
 enum err pool_load_play(const struct request_trace *requests, const struct pool *pool, struct pool_load *out,
                         struct err_detail *err)
 {
-    struct player p = { .trace = requests, .pool = *pool };
+    struct player p;
+    const enum err e = player_open(&p, requests, pool, err);
     *out = (struct pool_load){ .rate_most = -1, .n_empty = requests->n_empty };
-    p.running = calloc(pool->running_most + 1, sizeof *p.running);
-    p.preempted = calloc(pool->running_most + 1, sizeof *p.preempted);
-    const enum err e = p.running == NULL || p.preempted == NULL ? err_no_memory(err) : ERR_OK;
     if (e == ERR_OK) {
-        count(requests, pool, out);
+        count(&p, out);
         play(&p, out);
     }
-    free(p.running);
-    free(p.preempted);
+    player_close(&p);
     return e;
 }

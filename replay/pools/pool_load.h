@@ -4,16 +4,12 @@
  *
  * Each step has a budget of tokens. Running requests come first, in the order in which they began; each takes blocks
  * for the tokens that it computes. If none is free, the last one that began gives all its blocks back and starts anew
- * later: it is preempted. Then those that wait begin, first come first served, while there are blocks. Prompts share
- * nothing.
+ * later: it is preempted. Then those that wait begin, first come first served, while there are blocks.
  */
-#ifndef REPLAY_DRYRUN_POOL_LOAD_H
-#define REPLAY_DRYRUN_POOL_LOAD_H
+#ifndef REPLAY_REPLAY_POOLS_POOL_LOAD_H
+#define REPLAY_REPLAY_POOLS_POOL_LOAD_H
 
-#include "base/err.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "replay/pools/kv_pool.h"
 
 enum { POOL_REQUESTS_MAX = 100000 };
 
@@ -24,6 +20,17 @@ struct pool {
     uint64_t step_tokens;            /* that are computed in a step; > 0 */
     uint64_t step_us;                /* that a step takes: no simulated card knows it */
     uint64_t longest;                /* tokens of a request, prompt and answer; 0: no limit but the pool */
+    const struct kv_kind *kind;      /* NULL: blocks of tokens, and prompts share nothing. Else: */
+    struct kv_shape shape;           /* of the model, with the same block_tokens and step_tokens */
+    uint64_t bytes;                  /* `tokens` is not read */
+};
+
+/* Sums over the steps, with what each has taken before it ends. */
+struct pool_sums {
+    double tokens;                   /* of the running requests, each counted for itself */
+    double needed_bytes;             /* that their layers look back at; in common with others: once */
+    double outdated_bytes;           /* of tokens that a layer with a window looks back at no more */
+    double given_bytes, taken_bytes; /* in units given to them: blocks; and in pages of these */
 };
 
 /* One play. The queue is who has arrived and does not run: those that were preempted, then the others as they came.
@@ -36,6 +43,9 @@ struct pool_play {
                                         begins */
     uint64_t peak_tokens;            /* in blocks that were taken */
     uint64_t running_peak;
+    uint64_t n_steps, n_evicted;     /* prefixes that went */
+    uint64_t shared_tokens;          /* of prompts that need not be computed */
+    struct pool_sums sums;
 };
 
 /* What keeps the cache from being full when all come at once. */

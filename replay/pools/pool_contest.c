@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
+/* Reads loads, and plays each against every kind of pool. */
+#include "replay/pools/pool_contest.h"
+
+#include "loads/load.h"
+#include "loads/request_trace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum contest_option {
+    REQUESTS, N, RATE, PREFIXES, PREFIX, MEMORY, LAYERS, WINDOW_LAYERS, WINDOW, KV_HEADS, HEAD, ELEMENT, BLOCK, PAGE,
+    LONGEST, RUNNING, STEP_TOKENS, STEP_US
+};
+enum { KEYS_AND_VALUES = 2 };
+
+static const struct load_option contest_options[] = {
+    [REQUESTS] = { "requests", LOAD_TEXT, 0, 0, "made", NULL, "file of a published request trace; made: made up" },
+    [N] = { "n", LOAD_NUMBER, 1, POOL_REQUESTS_MAX, "400", NULL, "requests, or the first of the file's" },
+    [RATE] = { "rate", LOAD_NUMBER, 1, 1000000, "8", NULL, "requests a second, where they are made up" },
+    [PREFIXES] = { "prefixes", LOAD_NUMBER, 0, 100000, "0", NULL,
+                   "made up: each prompt begins with one of so many texts" },
+    [PREFIX] = { "prefix", LOAD_NUMBER, REQUEST_ID_TOKENS, 1 << 20, "2048", NULL,
+                 "tokens of such a text, in steps of 512" },
+    [MEMORY] = { "memory", LOAD_BYTES, 1 << 20, UINT64_C(1) << 44, "8GiB", NULL, "size of the pool" },
+    [LAYERS] = { "layers", LOAD_NUMBER, 1, 1000, "32", NULL, "layers that keep keys and values" },
+    [WINDOW_LAYERS] = { "window_layers", LOAD_NUMBER, 0, 1000, "0", NULL, "of these, with a sliding window" },
+    [WINDOW] = { "window", LOAD_NUMBER, 1, 1 << 24, "4096", NULL, "tokens that they look back at" },
+    [KV_HEADS] = { "kv_heads", LOAD_NUMBER, 1, 1024, "8", NULL, "heads of keys and values on one card" },
+    [HEAD] = { "head", LOAD_NUMBER, 1, 1 << 16, "128", NULL, "elements of a head" },
+    [ELEMENT] = { "element", LOAD_NUMBER, 1, 4, "2", NULL, "bytes of an element" },
+    [BLOCK] = { "block", LOAD_NUMBER, 1, 1 << 16, "16", NULL, "tokens in a block" },
+    [PAGE] = { "page", LOAD_BYTES, 4096, 1 << 30, "2MiB", NULL, "mapped, kvcached: size of a page" },
+    [LONGEST] = { "longest", LOAD_NUMBER, 1, REQUEST_TOKENS_MAX, "8192", NULL,
+                  "tokens of a request, prompt and answer; longer ones are left out" },
+    [RUNNING] = { "running", LOAD_NUMBER, 1, 100000, "256", NULL, "requests that run at once, at most" },
+    [STEP_TOKENS] = { "step_tokens", LOAD_NUMBER, 1, 1 << 24, "8192", NULL, "tokens that are computed in a step" },
+    [STEP_US] = { "step_us", LOAD_NUMBER, 1, 1000000000, "20000", NULL, "microseconds of a step: assumed" },
+    { .name = NULL },
+};
+
+static const struct load_kind contest_kind = { .name = "pools", .typed = "requests=...",
+                                               .summary = "a load of requests, a model's shape and a memory",
+                                               .options = contest_options };
+
+/* An 8-billion model with grouped heads; the same with system prompts; one of 27 billion whose layers have a window,
+ * five in six; a small one on a small card. */
+static const char *const edition[] = {
+    "made,n=600,rate=16,memory=4GiB",
+    "made,n=600,rate=16,memory=4GiB,prefixes=8,prefix=2048",
+    "made,n=600,rate=8,memory=8GiB,layers=62,window_layers=52,window=1024,kv_heads=16,prefixes=600,prefix=5120",
+    "made,n=600,rate=32,memory=1GiB,layers=16,head=64,page=64KiB",
+};
+
+const struct load_kind *pool_contest_options(void)
+{
+    return &contest_kind;
+}
+
+const char *pool_contest_load_at(size_t i)
+{
+    return i < sizeof edition / sizeof edition[0] ? edition[i] : NULL;
+}
+
+/* ---- a load ---- */
+
+static enum err shape_check(const struct load_value *v, struct err_detail *err)
+{
+    if (v[WINDOW_LAYERS].number > v[LAYERS].number)
+        return err_set(err, ERR_USAGE, 0, "pools: window_layers=%s are more than layers=%s",
+                       v[WINDOW_LAYERS].text, v[LAYERS].text);
+    if (v[PREFIX].number % REQUEST_ID_TOKENS != 0)
+        return err_set(err, ERR_USAGE, 0, "pools: prefix=%s is no multiple of %d", v[PREFIX].text,
+                       REQUEST_ID_TOKENS);
+    if (v[PREFIXES].number > 0 && strcmp(v[REQUESTS].text, "made") != 0)
+        return err_set(err, ERR_USAGE, 0, "pools: prefixes= is for requests that are made up");
+    return ERR_OK;
+}
+
+static struct pool pool_of(const struct load_value *v)
+{
+    const struct kv_shape shape = {
+        .layers = v[LAYERS].number, .window_layers = v[WINDOW_LAYERS].number, .window = v[WINDOW].number,
+        .layer_bytes = KEYS_AND_VALUES * v[KV_HEADS].number * v[HEAD].number * v[ELEMENT].number,
+        .block_tokens = v[BLOCK].number, .page_bytes = v[PAGE].number, .longest = v[LONGEST].number,
+        .step_tokens = v[STEP_TOKENS].number };
+    return (struct pool){ .running_most = v[RUNNING].number, .step_tokens = v[STEP_TOKENS].number,
+                          .step_us = v[STEP_US].number, .longest = v[LONGEST].number, .shape = shape,
+                          .bytes = v[MEMORY].number };
+}
+
+static enum err requests_of(const struct load_value *v, uint64_t seed, struct request_trace *out,
+                            struct err_detail *err)
+{
+    if (strcmp(v[REQUESTS].text, "made") != 0)
+        return request_trace_read(v[REQUESTS].text, v[N].number, out, err);
+    enum err e = request_trace_make(v[N].number, v[RATE].number, seed, out, err);
+    if (e == ERR_OK && v[PREFIXES].number > 0)
+        e = request_trace_begin_alike(out, v[PREFIXES].number, v[PREFIX].number, seed, err);
+    return e;
+}
+
+/* ---- rounds ---- */
+
+static enum err round_play(struct pool_contest *c, struct pool_round *round, const struct load_value *v,
+                           struct err_detail *err)
+{
+    struct request_trace requests = { .requests = NULL };
+    struct pool pool = pool_of(v);
+    round->bytes = pool.bytes;
+    round->token_bytes = pool.shape.layers * pool.shape.layer_bytes;
+    enum err e = requests_of(v, c->asked.seed, &requests, err);
+    for (size_t i = 0; i < c->n_kinds && e == ERR_OK; i++) {
+        pool.kind = round->rows[i].kind;
+        e = pool_load_play(&requests, &pool, &round->rows[i].load, err);
+    }
+    request_trace_free(&requests);
+    return e;
+}
+
+static enum err round_run(struct pool_contest *c, struct pool_round *round, struct err_detail *err)
+{
+    struct load_value values[LOAD_OPTIONS_MAX];
+    char *typed;
+    enum err e = load_values_read(&contest_kind, round->load, values, &typed, err);
+    if (e == ERR_OK)
+        e = shape_check(values, err);
+    if (e == ERR_OK)
+        e = round_play(c, round, values, err);
+    free(typed);
+    return e;
+}
+
+/* The kinds that were asked for, in that order. */
+static enum err kinds_fill(const struct pool_contest *c, struct pool_round *round, struct err_detail *err)
+{
+    round->rows = calloc(c->n_kinds + 1, sizeof *round->rows);
+    if (round->rows == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        round->rows[i].kind = c->asked.n_kinds == 0 ? kv_kind_at(i) : kv_kind_named(c->asked.kinds[i]);
+        if (round->rows[i].kind == NULL)
+            return err_set(err, ERR_USAGE, 0, "there is no pool \"%s\": contiguous, unshared, paged, mapped, kvcached "
+                           "and jenga are compared", c->asked.kinds[i]);
+    }
+    return ERR_OK;
+}
+
+static size_t n_of(const char *(*at)(size_t))
+{
+    size_t n = 0;
+    while (at(n) != NULL)
+        n++;
+    return n;
+}
+
+enum err pool_contest_run(const struct pool_contest_request *asked, struct pool_contest *out, struct err_detail *err)
+{
+    enum err e = ERR_OK;
+    *out = (struct pool_contest){ .asked = *asked, .n_kinds = asked->n_kinds };
+    while (asked->n_kinds == 0 && kv_kind_at(out->n_kinds) != NULL)
+        out->n_kinds++;
+    const size_t n = asked->n_loads > 0 ? asked->n_loads : n_of(pool_contest_load_at);
+    out->rounds = calloc(n, sizeof *out->rounds);
+    if (out->rounds == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < n && e == ERR_OK; i++) {
+        struct pool_round *round = &out->rounds[out->n_rounds++];
+        round->load = asked->n_loads > 0 ? asked->loads[i] : pool_contest_load_at(i);
+        e = kinds_fill(out, round, err);
+        if (e == ERR_OK)
+            e = round_run(out, round, err);
+    }
+    return e;
+}
+
+void pool_contest_close(struct pool_contest *c)
+{
+    for (size_t i = 0; i < c->n_rounds; i++)
+        free(c->rounds[i].rows);
+    free(c->rounds);
+    c->rounds = NULL;
+    c->n_rounds = 0;
+}
+
+struct pool_figures pool_row_figures(const struct pool_row *row)
+{
+    const struct pool_sums *s = &row->load.play.sums;
+    const double gib = 1 << 30, taken = s->taken_bytes > 0 ? s->taken_bytes : NAN;
+    return (struct pool_figures){
+        .tokens_per_gib = s->tokens / (taken / gib), .needed = s->needed_bytes / taken,
+        .outdated = s->outdated_bytes / taken,
+        .internal = (s->given_bytes - s->needed_bytes - s->outdated_bytes) / taken,
+        .external = (s->taken_bytes - s->given_bytes) / taken };
+}
+
+const char *pool_limit_word(enum pool_limit limit)
+{
+    static const char *const words[] = { [POOL_LIMIT_CACHE] = "cache", [POOL_LIMIT_RUNNING] = "running",
+                                         [POOL_LIMIT_STEP] = "step", [POOL_LIMIT_FILE] = "file" };
+    return words[limit];
+}
