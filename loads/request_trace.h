@@ -6,8 +6,8 @@
  * Qwen-Bailian, whose hash_ids name the blocks of a prompt: equal ids are equal prefixes). Columns are found by name,
  * in any order:
  *
- *     arrival    TIMESTAMP, Timestamp, timestamp, arrived_at          seconds or a date; JSON: milliseconds; seconds,
- *                                                                   as in Qwen-Bailian's, beside a chat_id
+ *     arrival    TIMESTAMP, Timestamp, timestamp, arrived_at          seconds or a date; JSON: milliseconds
+ *                                                                     (beside a chat_id seconds: Qwen-Bailian)
  *     prompt     ContextTokens, Request tokens, input_length, num_prefill_tokens
  *     answer     GeneratedTokens, Response tokens, output_length, num_decode_tokens
  */
