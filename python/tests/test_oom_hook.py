@@ -104,6 +104,19 @@ def test_in_a_session_it_says_what_the_traceback_keeps(python):
     assert "local variables" not in done.stdout
 
 
+FAKE_IPYTHON = """
+import types
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: object())
+"""
+
+
+def test_in_a_notebook_the_line_also_frees_what_ipython_keeps(python):
+    line = "InteractiveTB.tb = None"
+    for before, is_said in ((FAKE_IPYTHON, True), ("", False)):
+        done = python("import sys" + before + "\nimport vramreplay.torch as h" + HELD + "print(h.notes(caught)[-1])")
+        assert (line in done.stdout) == is_said, done.stderr
+
+
 @pytest.mark.parametrize("free, others, allowed, verdict", [
     ("14.00 MiB", "", "", "Fragmented: "),
     ("14.00 MiB", "Process 7 has 21.90 GiB memory in use. ", "",

@@ -168,9 +168,17 @@ def traceback_words(frame: Any) -> str:
     held, functions = held_by_frames(frame)
     if held < 1 << 20:
         return ""
-    return (f"The traceback of this error keeps {held / (1 << 20):,.0f} MiB: local variables of {functions} functions. "
-            "To free them:\n\n  import gc, sys; sys.last_traceback = sys.last_value = sys.last_exc = None; "
-            "gc.collect(); torch.cuda.empty_cache()")
+    shell = "get_ipython().InteractiveTB.tb = None; " if is_ipython() else ""
+    return (f"The traceback of this error keeps {held / (1 << 20):,.0f} MiB: local variables of {functions} "
+            f"{'function' if functions == 1 else 'functions'}. To free them:\n\n"
+            f"  import gc, sys; sys.last_traceback = sys.last_value = sys.last_exc = None; {shell}gc.collect(); "
+            "torch.cuda.empty_cache()")
+
+
+def is_ipython() -> bool:
+    """Whether the session is IPython's, as a notebook's is: what prints its tracebacks keeps the last one."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None
 
 
 def held_by_frames(frame: Any) -> Tuple[int, int]:

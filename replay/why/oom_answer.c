@@ -513,7 +513,8 @@ static void print_full(FILE *out, const struct oom_text *t, const struct oom_ans
                                "more: nvidia-smi -L lists them, CUDA_VISIBLE_DEVICES=MIG-... chooses one.");
     if (facts != NULL && facts->shell == SHELL_NOTEBOOK)
         words_add(&cells, "- In a notebook, models of earlier cells and the last error's traceback keep their memory. "
-                          "Restart the kernel, or: del model; import gc, sys; sys.last_traceback = None; gc.collect(); "
+                          "Restart the kernel, or: del model; import gc, sys; sys.last_traceback = sys.last_value = "
+                          "sys.last_exc = None; get_ipython().InteractiveTB.tb = None; gc.collect(); "
                           "%s.empty_cache()", card_tools_module(a->platform));
     if (cells.n > 0 && !t->is_foreign)
         words_print_screen(out, &cells);

@@ -728,6 +728,8 @@ enum err why_read(struct trace_reader *trace, bool is_state, const struct device
     out->context_source = device->context_source;
     if (!is_state && (out->has_refusal || device->has_total))
         device_say_context(device, out->context_sentence, sizeof out->context_sentence);
+    device_say_shared(device->has_total && device->config.model != NULL ? device->config.model->name : NULL,
+                      out->shared_sentence, sizeof out->shared_sentence);
     settings_facts_read(trace, &out->tune.rules, &out->settings);
     (void)recorded_limit_read(trace, &out->limit);
     find_cure(out);

@@ -119,6 +119,7 @@ struct why {
     bool     is_card_named;          /* a person gave its size */
     const char *context_source;      /* where that is from; NULL: typed, or there is none */
     char     context_sentence[WHY_SENTENCE];
+    char     shared_sentence[WHY_SENTENCE];          /* its card shares the host's memory; "": it does not */
     uint64_t later_live;             /* after the refusal the recording has so much live at once, which is what exceeds
                                         the card; 0: it does not. The lines and categories are then of that moment */
     int64_t  later_event;            /* its number in the source */

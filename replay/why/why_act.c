@@ -134,7 +134,10 @@ static void add_nothing(struct words *w, const struct why *y)
 
 static void add_others(struct words *w, const struct why *y)
 {
-    words_add(w, "Free the card: %s shows which other processes are on it.", card_tools_shows(y->tune.platform));
+    if (y->shared_sentence[0] != '\0')
+        words_add(w, "Free the machine's memory: other programs of the host and its page cache take from it, too.");
+    else
+        words_add(w, "Free the card: %s shows which other processes are on it.", card_tools_shows(y->tune.platform));
 }
 
 /* A recording does not show where record_stream is called. */

@@ -607,11 +607,14 @@ static void print_filled(FILE *out, const struct why *y)
 
 static void print_context(FILE *out, const struct why *y)
 {
-    struct words w = { .n = 0 };
-    if (y->context_sentence[0] == '\0')
-        return;
-    words_add(&w, "- %s", y->context_sentence);
-    words_print_screen(out, &w);
+    const char *const said[] = { y->context_sentence, y->shared_sentence };
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        struct words w = { .n = 0 };
+        if (said[i][0] == '\0')
+            continue;
+        words_add(&w, "- %s", said[i]);
+        words_print_screen(out, &w);
+    }
 }
 
 /* Both look alike until a backward pass comes. */
