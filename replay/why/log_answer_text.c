@@ -25,7 +25,7 @@ static void print_figures(FILE *out, const struct log_figures *f)
     add_figure(&w, f->allocated, "allocated");
     add_figure(&w, f->reserved, "reserved");
     add_figure(&w, f->pinned, "free but not releasable");
-    add_figure(&w, f->others, "held by others");
+    add_figure(&w, f->others, "held by other parts of the program, as Metal's graphs");
     add_figure(&w, f->free, "free");
     add_figure(&w, f->allowed, "allowed");
     add_figure(&w, f->total, "in all");

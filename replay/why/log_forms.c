@@ -413,6 +413,19 @@ static const struct log_form *judge_component(const struct log_forms_walk *w, co
     return &forms[total - free > context ? FORM_TRTLLM_EITHER : FORM_TRTLLM_MODEL];
 }
 
+/* ---- PyTorch's words on Metal ---- */
+
+/* It says the same without its limit, and for more than that, which no limit serves. */
+static const struct log_form *judge_mps(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    if (form != &forms[FORM_MPS])
+        return form;
+    const struct log_figures f = read_figures(FORM_MPS, w->text, w->n, at);
+    if (!is_known(f.allowed))
+        return is_known(f.asked) ? &forms[FORM_MPS_UNLIMITED] : form;      /* otherwise its end is cut */
+    return is_known(f.asked) && f.asked > f.allowed ? &forms[FORM_MPS_ONE] : form;
+}
+
 /* ---- llama.cpp's parts ---- */
 
 /* A server says again what the process said that it started: "llama runner process has terminated: ...". */
@@ -490,6 +503,7 @@ void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
         return;
     }
     form = judge_llama(w, judge_component(w, judge_share(w, judge_killed(w, form, at), at), at), at);
+    form = judge_mps(w, form, at);
     if (form->rank > 0) {
         w->n_errors += w->last == NULL || letters_line_begin(w->text, at) != letters_line_begin(w->text, w->last_at);
         w->last = form;
