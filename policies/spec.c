@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "X" after the '=' of a name stands for what is typed there; it replaces the X of "=X" in the spec. */
+/* "X" after the '=' of a name stands for what is typed there; it replaces the X of "=X" in the spec. Presets with
+ * variables lie together, library by library: first as it comes, then in the order in which to try them
+ * (policy_own_order). */
 static const struct policy_preset spec_presets[] = {
     {"best-fit", "pytorch", "best fit with splitting: PyTorch's caching allocator with no option set", NULL},
     {"pow2", "pytorch:pow2",
@@ -33,12 +35,12 @@ static const struct policy_preset spec_presets[] = {
      "none of its settings (c10/xpu/XPUCachingAllocator.cpp); not compared with a card", NULL},
     {"jax", "tf-bfc:growth=off,gc=off,fraction=0.75",
      "JAX as it comes: three quarters of the card at its start, and no more (docs/gpu_memory_allocation.rst)", ""},
-    {"jax-fraction=X", "tf-bfc:growth=off,gc=off,fraction=X",
-     "JAX with XLA_CLIENT_MEM_FRACTION=X (XLA_PYTHON_CLIENT_MEM_FRACTION in older releases)",
-     "XLA_CLIENT_MEM_FRACTION=X"},
     {"jax-grow", "tf-bfc:gc=off,fraction=0.75",
      "JAX with XLA_PYTHON_CLIENT_PREALLOCATE=false: as it needs it, up to three quarters of the card",
      "XLA_PYTHON_CLIENT_PREALLOCATE=false"},
+    {"jax-fraction=X", "tf-bfc:growth=off,gc=off,fraction=X",
+     "JAX with XLA_CLIENT_MEM_FRACTION=X (XLA_PYTHON_CLIENT_MEM_FRACTION in older releases)",
+     "XLA_CLIENT_MEM_FRACTION=X"},
     {"jax-async", "cuda-async",
      "JAX with XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async and no preallocation: the driver's pool",
      "XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async XLA_PYTHON_CLIENT_PREALLOCATE=false"},
@@ -302,6 +304,17 @@ const struct policy_preset *policy_preset_of(const char *typed)
 {
     struct span argument;
     return spec_find_preset((struct span){typed, strcspn(typed, ":")}, &argument);
+}
+
+unsigned policy_own_order(const char *typed)
+{
+    const struct policy_preset *preset = strchr(typed, ':') == NULL ? policy_preset_of(typed) : NULL;
+    if (preset == NULL || preset->variables == NULL)
+        return 0;
+    const struct policy_preset *first = preset;
+    while (first->variables[0] != '\0')          /* each library's presets begin with it as it comes */
+        first--;
+    return (unsigned)(preset - first) + 1;
 }
 
 const char *policy_variables(const char *typed, char out[static POLICY_VARIABLES])

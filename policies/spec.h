@@ -83,6 +83,10 @@ bool policy_spec_is_default(const struct policy_spec *spec);
 /* The same for a text; false for one that cannot be read. */
 bool policy_text_is_default(const char *text);
 
+/* The place of one of JAX's or TensorFlow's own settings (`jax-grow`) among those of its library, in the order in which
+ * they are to be tried; 1 is the library as it comes. 0: the text names none of them, or more than one of them. */
+unsigned policy_own_order(const char *typed);
+
 /* Whether a text names PyTorch's allocator, under any setting. It is not parsed for this. */
 bool policy_text_is_pytorch(const char *text);
 

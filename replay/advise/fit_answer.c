@@ -86,9 +86,11 @@ struct device_config fit_deciding_card(const struct fit_answer *s, const char **
     return card;
 }
 
-static struct contender contender_of(const struct policy_spec *spec, const struct trial *there)
+static struct contender contender_of(const struct fit_answer *s, const struct policy_spec *spec,
+                                     const struct trial *there)
 {
-    return (struct contender){
+    const char *source = trace_meta(s->trace, "source");
+    struct contender c = {
         .setting = { .is_default = policy_spec_is_default(spec), .n_changed = policy_spec_changes(spec),
                      .typed = spec->typed },
         .label   = spec->typed,
@@ -99,6 +101,8 @@ static struct contender contender_of(const struct policy_spec *spec, const struc
         .time_ns = there->device_time_ns,
         .calls   = there->device_calls,
     };
+    simplicity_take_own(&c.setting, spec->typed, source != NULL ? source : "");
+    return c;
 }
 
 /* The policy of the smallest card; WINNER_NONE: none has one. */
@@ -125,7 +129,7 @@ static enum err judge(struct fit_answer *s, const struct replay_config *cfg, str
     if (e == ERR_OK)
         e = trials_run(s->trace, s->device.ops, there, s->n, cfg, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
-        s->contenders[i] = contender_of(&s->specs[i], &there[i]);
+        s->contenders[i] = contender_of(s, &s->specs[i], &there[i]);
     if (e == ERR_OK)
         s->best = winner_of(s->contenders, s->n, s->asked.price_bytes_per_ms, &s->n_alike);
     if (e == ERR_OK && s->best == WINNER_NONE)

@@ -115,17 +115,21 @@ static void print_best(FILE *out, const struct fit_answer *s)
         return;
     }
     const struct contender c = s->contenders[best];
-    words_add(&w, "%s %s%s: it %s a card of %s%s. ", c.label, s->n_alike > 1 ? "does as well as any" : "is best",
+    const char *why = c.setting.own_order > 0 && c.is_ok ? winner_own_words(&c)
+                    : s->n_alike > 1 ? "does as well as any" : "is best";
+    words_add(&w, "%s %s%s: it %s a card of %s%s. ", c.label, why,
               is_bound ? " as far as recorded" : "", is_bound ? "needs" : "runs on", is_bound ? "at least " : "",
               text_card(s->fits[best].smallest_bytes, a));
     if (c.is_ok)
-        words_add(&w, "On %s it takes %s at its peak, at the cost of %s driver calls, about %s.",
+        words_add(&w, "On %s it takes %s at its peak, at the cost of %s driver call%s, about %s.",
                   s->card_name != NULL ? s->card_name : "this card", text_mib(c.bytes, peak), text_count(c.calls, n),
-                  text_time(c.time_ns, time));
+                  c.calls == 1 ? "" : "s", text_time(c.time_ns, time));
     winner_say_alike(&w, s->contenders, s->n, s->asked.price_bytes_per_ms);
-    words_add(&w, " There policies compare; ");
-    winner_say_price(&w, s->asked.price_bytes_per_ms);
-    words_add(&w, ".");
+    if (c.setting.own_order == 0) {
+        words_add(&w, " There policies compare; ");
+        winner_say_price(&w, s->asked.price_bytes_per_ms);
+        words_add(&w, ".");
+    }
     words_print(out, &w, 0, 2);
     fprintf(out, "\n");
 }

@@ -18,9 +18,9 @@ enum err own_settings_find(struct trace_reader *trace, const struct device_choic
                                        .price_bytes_per_ms = price_bytes_per_ms };
     *out = (struct own_settings){ .platform = recorded_platform(trace), .chosen = WINNER_NONE };
     const enum err e = fit_answer_find(trace, &asked, cfg, &out->fit, err);
-    for (size_t i = out->fit.n; e == ERR_OK && i-- > 0;)
-        if (out->fit.contenders[i].is_ok)
-            out->chosen = i;
+    const size_t best = out->fit.best;
+    if (e == ERR_OK && best != WINNER_NONE && out->fit.contenders[best].is_ok)
+        out->chosen = best;                      /* else it is only the one that needs the smallest card */
     return e;
 }
 

@@ -30,7 +30,7 @@
 
 enum {
     DB_APPLICATION = 0x52504c59,     /* "RPLY": SQLite's application_id, which tells our files from others */
-    DB_VERSION = 6,                  /* grows when a change is more than a new column */
+    DB_VERSION = 7,                  /* grows when a change is more than a new column */
     DB_VERSION_UPGRADED = 4,         /* from here on a database is brought up to date when it is written to */
     DB_PATIENCE_MS = 60000,          /* how long to wait for another process */
     DB_SILENCE_MS = 1000,            /* how long to do so before anyone is told */
@@ -728,9 +728,11 @@ enum err results_db_has(struct results_db *db, const char *key, enum stored_run 
 }
 
 /* Options, assumptions and warnings as one JSON text, valid until the next call. */
-static enum err details_of(struct results_db *db, const struct report_run *run, struct field *out,
-                           struct err_detail *err)
+static enum err details_of(struct results_db *db, const struct report_run *run, const char *source,
+                           struct field *out, struct err_detail *err)
 {
+    struct simplicity own = { .n_changed = 0 };
+    simplicity_take_own(&own, run->spec->typed, source);
     text_stream_empty(&db->details);
     struct json_writer w = json_writer(db->details.file);
     w.is_compact = true;
@@ -745,6 +747,8 @@ static enum err details_of(struct results_db *db, const struct report_run *run, 
     report_lines_put(&w, NULL, &run->warnings);
     json_end_array(&w);
     json_put_number(&w, "changed", policy_spec_changes(run->spec));
+    if (own.own_order > 0)
+        json_put_number(&w, "own_order", own.own_order);
     json_end_object(&w);
     const char *text = text_stream_text(&db->details);
     *out = field_text("details", text);
@@ -759,7 +763,7 @@ enum err results_db_put(struct results_db *db, const struct run_identity *id, co
     run_identity_key(id, key);
     const size_t n = fields_of_all(&(struct row_identity){ id, key, job, rank }, report, fields);
     assert(n == db->n_columns);
-    const enum err e = details_of(db, &report->runs[0], &fields[n], err);
+    const enum err e = details_of(db, &report->runs[0], report->trace.source, &fields[n], err);
     return e == ERR_OK ? db_run(db, db->put, fields, n + 1, err) : e;
 }
 
@@ -1170,7 +1174,7 @@ enum err results_db_write_json(struct results_db *db, FILE *out, struct err_deta
 struct case_rows {
     struct terminal_table table;
     size_t n_folder;                 /* of each trace's path: the folder that all share, which is left out */
-    bool   has_ties, has_bounds;
+    bool   has_ties, has_own, has_bounds;        /* has_own: a library's own setting is best */
 };
 
 /* The folder that all paths share is the one that the first and the last in order share. */
@@ -1228,7 +1232,9 @@ static void case_row(void *arg, const struct field *f, size_t n)
     if (f[4].kind == FIELD_TEXT) {
         snprintf(takes, sizeof takes, "%s%s", units_format_bytes((uint64_t)f[5].number, a), is_bound ? "+" : "");
         snprintf(alike, sizeof alike, "%" PRId64, f[6].number);
-        rows->has_ties |= f[6].number > 1;
+        const bool is_own = policy_own_order(f[4].text) > 0;
+        rows->has_ties |= !is_own && f[6].number > 1;
+        rows->has_own |= is_own;
     }
     rows->has_bounds |= is_bound;
     units_format_bytes((uint64_t)f[7].number, live);
@@ -1240,11 +1246,14 @@ static void case_row(void *arg, const struct field *f, size_t n)
 
 static void print_legend(FILE *out, const struct case_rows *rows)
 {
-    struct words ties = { .n = 0 }, bounds = { .n = 0 };
+    struct words ties = { .n = 0 }, own = { .n = 0 }, bounds = { .n = 0 };
     words_add(&ties, "alike: so many settings differ by less than 2%% of the card in memory and driver time; the "
                      "simplest of them is named, PyTorch's default before all.");
     if (rows->has_ties)
         words_print(out, &ties, 0, 2);
+    words_add(&own, "alike, of a library's own settings: so many run; the library as it comes is named before all.");
+    if (rows->has_own)
+        words_print(out, &own, 0, 2);
     words_add(&bounds, "+ or -: the recording holds a refused request, or is cut, so its figures are lower bounds.");
     if (rows->has_bounds)
         words_print(out, &bounds, 0, 2);

@@ -343,7 +343,9 @@ static uint64_t row_time(const struct run_table *t, size_t row)
 
 static struct simplicity simplicity_of(const struct verdict_setting *s)
 {
-    return (struct simplicity){ .is_default = s->is_default, .n_changed = s->n_changed, .typed = s->label };
+    return (struct simplicity){ .is_default = s->is_default, .typed = s->label,
+                                .n_changed = s->own_order > 0 ? s->own_order - 1 : s->n_changed,
+                                .own_order = s->own_order };
 }
 
 static struct contender contender_of(const struct verdict *v, size_t row)
@@ -351,7 +353,7 @@ static struct contender contender_of(const struct verdict *v, size_t row)
     const struct run_table *t = v->table;
     const struct verdict_setting *s = &v->settings[v->setting_of[row]];
     const double reserved = (double)row_reserved(t, row);
-    return (struct contender){
+    struct contender c = {
         .setting = simplicity_of(s),
         .label   = s->label,
         .is_ok   = verdict_is_ok(t, row),
@@ -362,6 +364,8 @@ static struct contender contender_of(const struct verdict *v, size_t row)
         .calls   = (uint64_t)run_table_number(t, row, "device_calls"),
         .in_use_percent = reserved > 0 ? 100 * (double)run_table_number(t, row, "peak_active_bytes") / reserved : 100,
     };
+    simplicity_take_own(&c.setting, run_table_text(t, row, "policy"), run_table_text(t, row, "trace_source"));
+    return c;
 }
 
 static struct contender_over_cases over_cases(const struct verdict_setting *s)
@@ -382,12 +386,14 @@ static void count_row(struct verdict *v, size_t row)
     struct verdict_case *here = &v->cases[v->case_of[row]];
     const bool is_ok = verdict_is_ok(t, row);
     const double requested = (double)run_table_number(t, row, "peak_requested_bytes");
+    const struct contender c = contender_of(v, row);
+    s->own_order = s->n_runs == 0 || s->own_order > 0 ? c.setting.own_order : 0;
     s->n_runs++;
     here->n_runs++;
     s->n_oom += strcmp(run_table_text(t, row, "outcome"), "oom") == 0;
     if (!is_ok)
         return;
-    const uint64_t score = winner_score(row_bytes(t, row), row_time(t, row), t->price_bytes_per_ms);
+    const uint64_t score = contender_score(&c, t->price_bytes_per_ms);
     const double share = requested > 0 ? (double)row_bytes(t, row) / requested : 1;
     const double score_share = requested > 0 ? (double)score / requested : 1;
     const double margin = (double)winner_margin(row_card(t, row), score) / (requested > 0 ? requested : 1);

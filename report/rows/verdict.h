@@ -18,6 +18,7 @@ struct verdict_setting {
     char    *label;                  /* the policy, and what else tells it from the others; owned */
     unsigned n_changed;              /* options that differ from their defaults */
     bool     is_default;             /* PyTorch's allocator as it comes */
+    unsigned own_order;              /* as in struct simplicity, if it is of all its runs; else 0 */
     size_t   first_row;
     uint64_t n_runs, n_ok, n_oom;    /* the rest failed in another way */
     uint64_t n_possible;             /* runs in cases that some setting gets through */

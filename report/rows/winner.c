@@ -2,6 +2,8 @@
 /* The rule, and the sentence that reports it. */
 #include "report/rows/winner.h"
 
+#include "policies/spec.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -20,6 +22,18 @@ uint64_t winner_score(uint64_t bytes, uint64_t time_ns, uint64_t price_bytes_per
     const uint64_t of_ms = multiply_capped(price_bytes_per_ms, time_ns / NS_PER_MS);
     const uint64_t of_rest = multiply_capped(price_bytes_per_ms, time_ns % NS_PER_MS) / NS_PER_MS;
     return add_capped(bytes, add_capped(of_ms, of_rest));
+}
+
+uint64_t contender_score(const struct contender *c, uint64_t price_bytes_per_ms)
+{
+    return c->setting.own_order > 0 ? 0 : winner_score(c->bytes, c->time_ns, price_bytes_per_ms);
+}
+
+void simplicity_take_own(struct simplicity *s, const char *policy, const char *source)
+{
+    s->own_order = strcmp(source, "xplane") == 0 ? policy_own_order(policy) : 0;
+    if (s->own_order > 0)
+        s->n_changed = s->own_order - 1;
 }
 
 /* -1, 0 or 1, the smaller first. */
@@ -55,8 +69,8 @@ int winner_compare(const struct contender *a, const struct contender *b, uint64_
     assert(!(a->is_ok && a->is_oom) && !(b->is_ok && b->is_oom));
     if (a->is_ok != b->is_ok)
         return a->is_ok ? -1 : 1;
-    const int by_score = compare_numbers(winner_score(a->bytes, a->time_ns, price_bytes_per_ms),
-                                         winner_score(b->bytes, b->time_ns, price_bytes_per_ms));
+    const int by_score = compare_numbers(contender_score(a, price_bytes_per_ms),
+                                         contender_score(b, price_bytes_per_ms));
     return by_score != 0 ? by_score : winner_compare_simplicity(&a->setting, &b->setting);
 }
 
@@ -73,27 +87,23 @@ uint64_t winner_margin(uint64_t card_bytes, uint64_t least_score)
     return (card_bytes != UINT64_MAX ? card_bytes : least_score) / WINNER_MARGIN_SHARE;
 }
 
-static uint64_t score_of(const struct contender *c, uint64_t price_bytes_per_ms)
-{
-    return winner_score(c->bytes, c->time_ns, price_bytes_per_ms);
-}
-
 /* The one with the lowest score that got through; NULL: none did. */
 static const struct contender *lowest_of(const struct contender *all, size_t n, uint64_t price_bytes_per_ms)
 {
     const struct contender *lowest = NULL;
     for (size_t i = 0; i < n; i++)
         if (all[i].is_ok && (lowest == NULL ||
-                             score_of(&all[i], price_bytes_per_ms) < score_of(lowest, price_bytes_per_ms)))
+                             contender_score(&all[i], price_bytes_per_ms) <
+                                 contender_score(lowest, price_bytes_per_ms)))
             lowest = &all[i];
     return lowest;
 }
 
 bool winner_is_alike(const struct contender *c, const struct contender *lowest, uint64_t price_bytes_per_ms)
 {
-    const uint64_t least = score_of(lowest, price_bytes_per_ms);
+    const uint64_t least = contender_score(lowest, price_bytes_per_ms);
     return c->is_ok &&
-           score_of(c, price_bytes_per_ms) <= add_capped(least, winner_margin(lowest->card_bytes, least));
+           contender_score(c, price_bytes_per_ms) <= add_capped(least, winner_margin(lowest->card_bytes, least));
 }
 
 bool winner_is_simpler(const struct contender *a, const struct contender *b, uint64_t price_bytes_per_ms)
@@ -217,9 +227,18 @@ void winner_say_alike(struct words *w, const struct contender *all, size_t n, ui
     const struct contender *lowest = lowest_of(all, n, price_bytes_per_ms);
     if (lowest == NULL || winner_of(all, n, price_bytes_per_ms, &n_alike) == WINNER_NONE || n_alike < 2)
         return;
-    const uint64_t margin = winner_margin(lowest->card_bytes, score_of(lowest, price_bytes_per_ms));
-    words_add(w, " %zu of %zu are alike: they differ by less than 2%% of the card (%s), and the simplest is named.",
-              n_alike, n, units_format_bytes(margin, a));
+    const uint64_t margin = winner_margin(lowest->card_bytes, contender_score(lowest, price_bytes_per_ms));
+    if (lowest->setting.own_order > 0)
+        words_add(w, " What a library takes in advance is no need of the program's: the first of its settings that "
+                     "runs is named, the library as it comes before all.");
+    else
+        words_add(w, " %zu of %zu are alike: they differ by less than 2%% of the card (%s), and the simplest is named.",
+                  n_alike, n, units_format_bytes(margin, a));
+}
+
+const char *winner_own_words(const struct contender *c)
+{
+    return c->setting.own_order == 1 ? "as it comes does" : "is the first that runs";
 }
 
 void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t price_bytes_per_ms, size_t most)
@@ -233,6 +252,8 @@ void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t
     words_add(w, strcmp(c->label, "none") == 0 ? "The policy %s " : "%s ", c->label);
     if (n == 1)
         words_add(w, "takes ");
+    else if (c->setting.own_order > 0)
+        words_add(w, "%s: ", winner_own_words(c));
     else if (n_alike > 1)
         words_add(w, "does as well as any: ");
     else
@@ -243,7 +264,7 @@ void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t
     words_add(w, ". At most %.0f%% of what %s reserves is in use at any time.", c->in_use_percent,
               n == 1 ? "it" : c->label);
     winner_say_alike(w, all, n, price_bytes_per_ms);
-    if (!has_least && n_alike < 2) {
+    if (!has_least && n_alike < 2 && c->setting.own_order == 0) {
         words_add(w, " Less memory does not pay here: ");
         winner_say_price(w, price_bytes_per_ms);
         words_add(w, ".");

@@ -9,6 +9,10 @@
  *      PyTorch's default, then the fewest changed options, then the lower score, then the shorter text, then the order
  *      of the alphabet. (Not the order typed: a database does not know it.)
  *
+ *   4. Under a recording of a library's own requests (JAX, TensorFlow) its settings have the score 0, and count as
+ *      simple by their order (policy_own_order): the first that gets through wins, the library as it comes before all.
+ *      What it takes of the card in advance is no need of the program's, and less of it is no gain.
+ *
  * So a run that is better in memory and time than the winner is alike and changes more, or it is the winner. A list is
  * in the order of 1 and 2, with the winner first.
  *
@@ -44,7 +48,11 @@ struct simplicity {
     bool        is_default;          /* PyTorch's allocator as it comes */
     unsigned    n_changed;           /* options that differ from their defaults */
     const char *typed;               /* borrowed */
+    unsigned    own_order;           /* rule 4: its place among the library's settings, from 1; 0: it is none */
 };
+
+/* Fills own_order, and n_changed by it, for a run of this policy on a recording of this kind (trace_source). */
+void simplicity_take_own(struct simplicity *s, const char *policy, const char *source);
 
 /* One run as the rule sees it. */
 struct contender {
@@ -60,8 +68,9 @@ struct contender {
     double   in_use_percent;         /* of what it reserves at most; only sentences use it */
 };
 
-/* Bytes; capped at UINT64_MAX. */
+/* Bytes; capped at UINT64_MAX. The first is rule 2, the second also rule 4. */
 uint64_t winner_score(uint64_t bytes, uint64_t time_ns, uint64_t price_bytes_per_ms);
+uint64_t contender_score(const struct contender *c, uint64_t price_bytes_per_ms);
 
 /* Below 0: `a` is better; 0: only if both are the same setting with the same score. */
 int winner_compare(const struct contender *a, const struct contender *b, uint64_t price_bytes_per_ms);
@@ -103,6 +112,9 @@ void winner_say(struct words *w, const struct contender *all, size_t n, uint64_t
 void winner_say_alike(struct words *w, const struct contender *all, size_t n, uint64_t price_bytes_per_ms);
 
 /* "a millisecond of driver time counts as much as 1 MiB of the card (--price)" */
+/* After the name of one of a library's own settings: why it is named. Static. */
+const char *winner_own_words(const struct contender *c);
+
 void winner_say_price(struct words *w, uint64_t price_bytes_per_ms);
 
 #endif

@@ -13,10 +13,10 @@
 
 /* ---- who wins ---- */
 
-static struct contender contender_of(const struct report_run *run)
+static struct contender contender_of(const struct report *r, const struct report_run *run)
 {
     const struct meter *m = run->meter;
-    return (struct contender){
+    struct contender c = {
         .setting = { .is_default = policy_spec_is_default(run->spec), .n_changed = policy_spec_changes(run->spec),
                      .typed = run->spec->typed },
         .label   = run->label,
@@ -28,6 +28,8 @@ static struct contender contender_of(const struct report_run *run)
         .calls   = run->usage->calls,
         .in_use_percent = m->peak.reserved > 0 ? 100 * (double)m->peak.active / (double)m->peak.reserved : 100,
     };
+    simplicity_take_own(&c.setting, run->spec->typed, r->trace.source);
+    return c;
 }
 
 /* As winner_of, without memory for all of them. */
@@ -37,12 +39,12 @@ size_t report_best(const struct report *r)
     struct contender lowest = { .is_ok = false }, best = { .is_ok = false };
     size_t found = WINNER_NONE;
     for (size_t i = 0; i < r->n_runs; i++) {
-        const struct contender c = contender_of(&r->runs[i]);
+        const struct contender c = contender_of(r, &r->runs[i]);
         if (c.is_ok && (!lowest.is_ok || winner_compare(&c, &lowest, price) < 0))
             lowest = c;
     }
     for (size_t i = 0; i < r->n_runs; i++) {
-        const struct contender c = contender_of(&r->runs[i]);
+        const struct contender c = contender_of(r, &r->runs[i]);
         if (!winner_is_alike(&c, &lowest, price) || (found != WINNER_NONE && !winner_is_simpler(&c, &best, price)))
             continue;
         best = c;
@@ -58,7 +60,7 @@ static enum err print_winner(FILE *out, const struct report *r)
     if (all == NULL)
         return ERR_HOST_NOMEM;
     for (size_t i = 0; i < r->n_runs; i++)
-        all[i] = contender_of(&r->runs[i]);
+        all[i] = contender_of(r, &r->runs[i]);
     winner_say(&w, all, r->n_runs, r->setup.price_bytes_per_ms, r->n_runs);
     words_print(out, &w, 0, 2);
     free(all);

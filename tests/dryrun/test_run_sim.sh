@@ -351,6 +351,9 @@ expect "all speak of JAX's own choices" 0 "" test "$(of_jax)" = 'jax-async jax-f
 "$replay" run-sim --device sim:1GiB --record big.zst -- \
     sh -c '"$0" "$REPLAY_TORCH_RECORD/$$.xplane.pb" 10485760; exec ./pools' "$3/tests/dryrun/write_profile.py" \
     2>big.said
+expect 'and the library as it comes does, where it runs' 0 'jax as it comes does: it runs on a card of' \
+    "$replay" fit j.zst
+expect 'fit and tune name one' 0 'jax-fraction=0.95 is the first that runs' "$replay" fit --device sim:13MiB big.zst
 expect 'where that is too little another way is advised' 0 'export XLA_CLIENT_MEM_FRACTION=0.95' \
     "$replay" tune --device sim:13MiB big.zst
 expect 'as by why' 0 'export XLA_CLIENT_MEM_FRACTION=0.95' "$replay" why --device sim:13MiB big.zst

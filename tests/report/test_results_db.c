@@ -352,7 +352,7 @@ Test(results_db, an_older_database_that_is_written_to_gets_the_columns_and_views
     cr_assert_eq(results_db_open(k.path, true, NULL, &db, &err), ERR_OK, "%s", err.text);
     results_db_close(db);
     cr_assert_eq(sqlite3_open(k.path, &k.db), SQLITE_OK);
-    expect_rows(&k, "PRAGMA user_version", "6;");
+    expect_rows(&k, "PRAGMA user_version", "7;");
     expect_rows(&k, "SELECT policy, score_bytes FROM best", "best-fit|261514854;");
     expect_rows(&k, "SELECT count(*), count(trace_duration_ns) FROM runs", "6|0;");
     kept_close(&k);
@@ -399,7 +399,7 @@ Test(results_db, the_command_that_converts_a_database_can_be_pasted_whatever_its
         struct err_detail err = { .text = "" };
         cr_assert_eq(rename(i == 0 ? old : names[i - 1].name, names[i].name), 0, "%s", names[i].name);
         cr_expect_eq(results_db_open(names[i].name, false, NULL, &db, &err), ERR_FORMAT, "%s", err.text);
-        cr_expect_not_null(strstr(err.text, "this program writes 6."), "%s", err.text);
+        cr_expect_not_null(strstr(err.text, "this program writes 7."), "%s", err.text);
         if (names[i].command != NULL)
             cr_expect_not_null(strstr(err.text, names[i].command), "%s", err.text);
         else
@@ -423,7 +423,7 @@ Test(results_db, a_database_of_any_version_is_read_and_merged_and_the_error_of_w
         snprintf(sql, sizeof sql, "PRAGMA user_version = %d", versions[i]);
         cr_assert_eq(sqlite3_exec(k.db, sql, NULL, NULL, NULL), SQLITE_OK);
         cr_expect_eq(results_db_open(old, false, NULL, &db, &err), ERR_FORMAT);
-        cr_expect_not_null(strstr(err.text, "this program writes 6. To convert it: replay merge /tmp/results-"), "%s",
+        cr_expect_not_null(strstr(err.text, "this program writes 7. To convert it: replay merge /tmp/results-"), "%s",
                            err.text);
         cr_assert_eq(results_db_open_read(old, NULL, &db, &err), ERR_OK, "%s", err.text);
         results_db_close(db);

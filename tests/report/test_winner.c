@@ -55,8 +55,8 @@ Test(winner, the_price_decides_between_memory_and_driver_time)
 Test(winner, of_equal_scores_the_simpler_setting_wins)
 {
     static const struct simplicity ascending[] = {
-        { true, 0, "pytorch:gc=off" }, { false, 0, "none" }, { false, 0, "pow22" }, { false, 0, "pow23" },
-        { false, 1, "a" },             { false, 2, "a" },
+        { true, 0, "pytorch:gc=off", 0 }, { false, 0, "none", 0 }, { false, 0, "pow22", 0 }, { false, 0, "pow23", 0 },
+        { false, 1, "a", 0 },             { false, 2, "a", 0 },
     };
     const size_t n = sizeof ascending / sizeof ascending[0];
     for (size_t i = 0; i < n; i++)
@@ -161,6 +161,44 @@ Test(winner, over_cases_more_cases_come_first_and_then_the_mean_score)
     cr_expect_eq(winner_compare_over_cases(&low, &low), 0);
 }
 
+/* Of JAX's own requests; `source` as a trace tells it. */
+static struct contender own(const char *policy, const char *source, uint64_t mib, bool is_ok)
+{
+    struct contender c = on_card(policy, mib, 0, 8 * GIB);
+    c.setting.n_changed = policy_text_changes(policy);
+    c.setting.is_default = policy_text_is_default(policy);
+    c.is_ok = is_ok;
+    c.is_oom = !is_ok;
+    simplicity_take_own(&c.setting, policy, source);
+    return c;
+}
+
+/* What JAX takes in advance is no need: another setting changes nothing for a program that runs. */
+Test(winner, of_a_library_s_own_settings_the_first_that_runs_wins)
+{
+    size_t n_alike;
+    struct contender all[] = { own("jax-platform", "xplane", 190, true), own("jax-async", "xplane", 190, true),
+                               own("jax-fraction=0.95", "xplane", 7700, true), own("jax-grow", "xplane", 300, true),
+                               own("jax", "xplane", 6144, true) };
+    for (size_t n = 5; n > 0; n--) {
+        cr_expect_eq(winner_of(all, 5, MIB, &n_alike), n - 1);
+        cr_expect_eq(n_alike, n);
+        all[n - 1] = own(all[n - 1].label, "xplane", 0, false);
+    }
+    cr_expect_eq(winner_of(all, 5, MIB, NULL), WINNER_NONE);
+    const struct contender mixed[] = { own("tf", "xplane", 7000, true), own("tf-async", "xplane", 10, true) };
+    cr_expect_eq(winner_of(mixed, 2, MIB, NULL), 0);
+}
+
+Test(winner, of_another_recording_they_are_judged_as_any_policy)
+{
+    const struct contender all[] = { own("jax", "pytorch-snapshot", 6144, true),
+                                     own("jax-grow", "pytorch-snapshot", 300, true) };
+    cr_expect_eq(winner_of(all, 2, MIB, NULL), 1);
+    cr_expect(all[0].setting.own_order == 0 && all[1].setting.own_order == 0);
+    cr_expect_eq(own("tf-bfc:gc=off", "xplane", 1, true).setting.own_order, 0, "which no variable sets");
+}
+
 /* ---- in SQL ---- */
 
 static void execute(sqlite3 *db, const char *sql)
@@ -172,7 +210,7 @@ static void execute(sqlite3 *db, const char *sql)
 Test(winner, sql_finds_the_run_that_the_rule_finds)
 {
     enum { N = 60 };
-    static const char *const policies[] = { "pytorch:gc=off", "gc=0.8", "none", "pow2", "expandable" };
+    static const char *const policies[] = { "pytorch:gc=off", "gc=0.8", "none", "jax", "jax-grow" };
     struct contender all[N];
     uint64_t random = 26;
     sqlite3 *db;
@@ -189,10 +227,13 @@ Test(winner, sql_finds_the_run_that_the_rule_finds)
         all[i].card_bytes = 100 * MIB;
         all[i].setting.n_changed = (unsigned)(random_next(&random) % 2);
         all[i].setting.is_default = strncmp(policy, "pytorch", 7) == 0 && all[i].setting.n_changed == 0;
+        simplicity_take_own(&all[i].setting, policy, "xplane");
+        all[i].setting.is_default |= all[i].setting.own_order == 1;
         for (size_t k = 0; k < N; k++) {
             snprintf(sql, sizeof sql, "INSERT INTO survivors VALUES('%zu %zu', 'd', 'c', '%s', '%.7s', 0, %" PRIu64
-                     ", %zu, %" PRIu64 ", '{\"changed\":%u}', NULL, 104857600)", i < k ? i : k, i < k ? k : i, policy,
-                     policy, all[i].bytes, i, all[i].time_ns, all[i].setting.n_changed);
+                     ", %zu, %" PRIu64 ", '{\"changed\":%u,\"own_order\":%u}', NULL, 104857600)", i < k ? i : k,
+                     i < k ? k : i, policy, policy, all[i].bytes, i, all[i].time_ns, all[i].setting.n_changed,
+                     all[i].setting.own_order);
             execute(db, sql);
         }
     }
@@ -207,7 +248,7 @@ Test(winner, sql_finds_the_run_that_the_rule_finds)
         const struct contender *winner = &two[winner_of(two, 2, MIB, &n_alike)];
         cr_expect_eq(winner_compare(best, winner, MIB), 0, "runs %zu and %zu", i, k);
         cr_expect(i == k || sqlite3_column_int64(s, 11) == (int64_t)n_alike, "runs %zu and %zu", i, k);
-        cr_expect_eq((uint64_t)sqlite3_column_int64(s, 10), winner_score(best->bytes, best->time_ns, MIB));
+        cr_expect_eq((uint64_t)sqlite3_column_int64(s, 10), contender_score(best, MIB));
     }
     cr_expect_eq(n, N * (N + 1) / 2);
     sqlite3_finalize(s);
