@@ -82,6 +82,7 @@ TOLD = """(async () => {
         '#picture-keys .key')].map(k => k.textContent), tip: byId('picture-canvas').getAttribute('aria-label') } : null;
     told.reserved = scene.trace.reserved ? Math.max(...scene.trace.reserved.sum) : 0;
     told.line = scene.recorded?.line ? says.reserved(scene.recorded.line, scene.peak) : 0;
+    told.frames = trace.stacks.texts;
     told.levels = says.levels();
     told.live = says.live(scene.peak);
     for (const [name, moment] of [['peak', scene.peak], ['refusal', trace.refusals.at(-1)?.[0]]]) {
@@ -284,7 +285,11 @@ def check_blame(page, recording):
 
 def check_no_folder(page, path, recording):
     with open(path, encoding='utf-8') as f:
-        page.expect(os.path.dirname(os.path.abspath(recording)) + '/' not in f.read(), 'has a folder of the machine')
+        text = f.read()
+    page.expect(os.path.dirname(os.path.abspath(recording)) + '/' not in text, 'has a folder of the machine')
+    files = re.findall(r'(?<=[\s"])(?:/[\w.-]+){2,}\.(?:py|cpp|cu|h):\d+', text)
+    files += [frame for frame in page.told.get('frames', []) if re.search(r'(?: |^)(?:/|[A-Z]:\\)', frame)]
+    page.expect(files == [], 'has files with their folders:', files[:3])
 
 
 def main():

@@ -12,6 +12,7 @@
 #include "replay/results/result.h"
 #include "replay/recording/recorded_release.h"
 #include "replay/recording/recorded_settings.h"
+#include "report/text/short_paths.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -247,6 +248,19 @@ static enum err page_take_runs(struct diff_session *s, struct err_detail *err)
     return e;
 }
 
+/* What one of the writers writes, for a page: without folders of the machine. free() *out. */
+static enum err diff_short_text(const struct diff *d,
+                                enum err (*put)(FILE *out, const struct diff *d, struct err_detail *err), char **out,
+                                struct err_detail *err)
+{
+    char *text = NULL;
+    enum err e = diff_text(d, put, &text, err);
+    if (e == ERR_OK && (*out = short_paths_copy(text, NULL, false)) == NULL)
+        e = err_no_memory(err);
+    free(text);
+    return e;
+}
+
 static enum err diff_write_page(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
     struct diff_session *s = session;
@@ -256,10 +270,12 @@ static enum err diff_write_page(void *session, FILE *const files[ANSWER_FILES], 
     enum err e = page_take_runs(s, err);
     if (e == ERR_OK)
         e = page_runs_draw(&s->page, true, err);
+    if (e == ERR_OK && page_shorten_paths(&s->page.page) != ERR_OK)
+        e = err_no_memory(err);
     if (e == ERR_OK)
-        e = diff_text(&s->diff, diff_sentences, &sentences, err);
+        e = diff_short_text(&s->diff, diff_sentences, &sentences, err);
     if (e == ERR_OK)
-        e = diff_text(&s->diff, diff_json_of_page, &json, err);
+        e = diff_short_text(&s->diff, diff_json_of_page, &json, err);
     if (e == ERR_OK) {
         difference.sentences = sentences;
         difference.json = json;

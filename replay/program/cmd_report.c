@@ -102,7 +102,7 @@ static enum err draw(struct report_session *s, struct err_detail *err)
                                        .progress_arg = &progress };
     const enum err answered = report_answer_find(&s->runs.page, &cfg, err);
     progress_clear(&progress);
-    return answered;
+    return answered != ERR_OK || page_shorten_paths(&s->runs.page) == ERR_OK ? answered : err_no_memory(err);
 }
 
 static enum err report_write(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)

@@ -234,7 +234,7 @@ static enum err refuse(struct page_run *run, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    free((char *)run->why_not);
+    free(run->why_not);
     run->why_not = strdup(text);
     return run->why_not != NULL ? ERR_OK : ERR_HOST_NOMEM;
 }
@@ -600,10 +600,11 @@ void detailed_runs_close(struct page *page)
         free(run->memory);
         free(run->refusals);
         free(run->explanation);
-        free((char *)run->why_not);
+        free(run->why_not);
         timeline_close(&run->timeline);
     }
     for (size_t i = 0; i < page->n_traces; i++) {
+        free(page->traces[i].folder);
         free(page->traces[i].requests);
         free(page->traces[i].stacks);
         free(page->traces[i].events);

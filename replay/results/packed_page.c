@@ -4,8 +4,10 @@
 
 #include "base/array.h"
 #include "report/page/packed_columns.h"
+#include "report/text/short_paths.h"
 #include "traces/stack_frame.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,21 +119,49 @@ static enum err pack_requests(const struct trace_lives *t, const struct drawn *d
 
 /* ---- stacks ---- */
 
-/* 0: the program's own; 1: a library's; 2: PyTorch's Python; 3: native. */
+enum { FRAME_OWN, FRAME_OF_LIBRARY, FRAME_OF_TORCH, FRAME_NATIVE };
+
 static unsigned frame_kind(const char *text)
 {
     const struct stack_frame f = stack_frame_parse(text);
-    return stack_frame_is_program(&f) ? 0 : stack_frame_is_torch(&f) ? 2 : stack_frame_is_python(&f) ? 1 : 3;
+    return stack_frame_is_program(&f) ? FRAME_OWN : stack_frame_is_torch(&f) ? FRAME_OF_TORCH
+         : stack_frame_is_python(&f) ? FRAME_OF_LIBRARY : FRAME_NATIVE;
 }
 
-static enum err pack_stacks(const struct trace_lives *t, char **out, size_t *n)
+/* The folder that all own files with an absolute path are in. */
+static enum err find_folder(const struct trace_lives *t, char **out)
+{
+    const char *path = NULL;
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->frames.n; i++) {
+        const struct stack_frame f = stack_frame_parse(text_table_at(&t->frames, i));
+        if (frame_kind(text_table_at(&t->frames, i)) != FRAME_OWN || !path_is_absolute(f.file, f.n_file))
+            continue;
+        n = path_shared_folder(path == NULL ? f.file : path, path == NULL ? f.n_file : n, f.file);
+        path = f.file;
+    }
+    *out = n == 0 ? NULL : strndup(path, n);
+    return n == 0 || *out != NULL ? ERR_OK : ERR_HOST_NOMEM;
+}
+
+/* A frame without the folders of the machine. */
+static void put_frame(struct packed_columns *p, const char *text, const char *folder)
+{
+    char shown[FRAME_BYTES_MAX + 1];
+    const struct stack_frame f = stack_frame_parse(text);
+    const size_t before = (size_t)(f.file - text), left_out = path_folders_length(f.file, f.n_file, folder);
+    const int n = snprintf(shown, sizeof shown, "%.*s%s", (int)before, text, f.file + left_out);
+    packed_put_text(p, shown, (size_t)n < sizeof shown ? (size_t)n : sizeof shown - 1);
+}
+
+static enum err pack_stacks(const struct trace_lives *t, const char *folder, char **out, size_t *n)
 {
     struct packed_columns p = { .at = NULL };
     packed_put(&p, t->frames.n);
     for (uint32_t i = 0; i < t->frames.n; i++)
         packed_put(&p, frame_kind(text_table_at(&t->frames, i)));
     for (uint32_t i = 0; i < t->frames.n; i++)
-        packed_put_text(&p, text_table_at(&t->frames, i), strlen(text_table_at(&t->frames, i)));
+        put_frame(&p, text_table_at(&t->frames, i), folder);
     packed_put(&p, t->stacks.n_nodes);
     for (uint32_t i = 0; i < t->stacks.n_nodes; i++)
         packed_put_difference(&p, i, t->stacks.node[i].caller);
@@ -383,7 +413,9 @@ enum err packed_page_trace(const struct trace_reader *trace, const struct trace_
                            struct page_run *const *runs)
 {
     size_t fixed = 0, n_text = 0, bytes = 0, max = LIVES_MAX;
-    enum err e = pack_stacks(lives, &out->stacks, &fixed);
+    enum err e = find_folder(lives, &out->folder);
+    if (e == ERR_OK)
+        e = pack_stacks(lives, out->folder, &out->stacks, &fixed);
     if (e == ERR_OK)
         e = pack_events(trace, lives, &out->events, &n_text);
     fixed += n_text;

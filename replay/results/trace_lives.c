@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAME_BYTES_MAX = 300 };
-
 /* ---- lives ---- */
 
 struct lives_pass {

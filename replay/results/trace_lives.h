@@ -19,6 +19,7 @@ enum {
     FLUSHES_MAX = 4000,
     STEPS_DRAWN_MAX = 4000,
     RECORDED_REFUSALS_MAX = 64,               /* requests that were refused when recorded */
+    FRAME_BYTES_MAX = 300,           /* of a frame's text */
     NUMBERED_MAX = 1000000,          /* events of a trace whose numbers in the source are all kept */
 };
 

@@ -16,6 +16,8 @@ struct page_trace {
     char    *requests, *stacks, *events, *courses;
     uint64_t n_events, n_requests;   /* in all */
     uint64_t n_drawn;                /* requests that are packed: the largest */
+    char    *folder;                 /* what the paths of the program's own files begin with, and the page leaves out;
+                                      * owned, NULL: they share none */
     const char *categories;          /* words of the requests' categories, by number, each with a comma after it;
                                       * static; NULL: not told */
     uint64_t live_peak_moment;       /* the first at which most bytes were live */
@@ -31,7 +33,7 @@ struct page_refusal {
 struct page_run {
     size_t      row;                 /* of the table */
     size_t      trace;               /* of the page; valid when `placed` is there */
-    const char *why_not;             /* NULL: it is shown */
+    char       *why_not;             /* NULL: it is shown */
     struct timeline timeline;        /* without buckets: the run is explained only */
     char       *placed, *memory;     /* packed */
     uint64_t    n_memory_left_out;   /* pieces of memory that are not packed: the smallest */
@@ -113,6 +115,9 @@ struct page {
 /* The i-th column of result_columns.def that a page shows (those with a page title), from 0; NULL after the last. The
  * unit is the end of its name. */
 const struct column *page_column(size_t i);
+
+/* Takes the folders of the machine out of the page's texts. ERR_HOST_NOMEM: some still have them. */
+MUST_USE enum err page_shorten_paths(struct page *p);
 
 /* The writers. Errors of writing stay in the stream, for output_commit to find. */
 void page_write_html(FILE *out, const struct page *p);

@@ -5,7 +5,9 @@
 #include "base/shown.h"
 #include "report/page/page_json.h"
 #include "report/page/page_parts.h"
+#include "report/text/short_paths.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Escapes text, so that no text becomes markup, and cleans it (base/shown.h); ends of lines and tabs stay. */
@@ -36,7 +38,12 @@ static void put_verdict(FILE *out, const struct page *p)
             continue;
         fprintf(out, "<p class=\"%s%s\">", is_head ? "verdict" : "lead", i == VERDICT_WINNER ? " says-best" : "");
         is_head = false;
-        put_text(out, w.text, strlen(w.text));
+        char *text = short_paths_copy(w.text, NULL, true);
+        if (text == NULL)
+            (void)fgetc(out);                        /* no memory: the stream counts as failed, and no page is made */
+        else
+            put_text(out, text, strlen(text));
+        free(text);
         fputs("</p>\n", out);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "base/text_stream.h"
 #include "report/text/json_writer.h"
+#include "report/text/short_paths.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,7 +87,9 @@ static void put_settings(struct json_writer *w, const struct verdict *v)
     for (size_t i = 0; i < v->n_settings; i++) {
         const struct verdict_setting *s = &v->settings[i];
         json_put_object(w, NULL);
-        json_put_text(w, "label", s->label);
+        char *label = short_paths_copy(s->label, NULL, true);        /* of a policy in a file of its own */
+        json_put_text(w, "label", label);
+        free(label);
         json_put_number(w, "runs", s->n_runs);
         json_put_number(w, "possible", s->n_possible);
         json_put_number(w, "ok", s->n_ok);
