@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KV_CLASSES = 2 };
+enum { KV_CLASSES = 8 };
 #define KV_NONE UINT32_MAX
 
 /* Where a page stands: among those of its class that have room, and among those of its request. */

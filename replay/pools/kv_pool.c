@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { KEYS_AND_VALUES = 2 };
-enum kv_rule { CONTIGUOUS, UNSHARED, PAGED, MAPPED, KVCACHED, JENGA };
+enum kv_rule { CONTIGUOUS, UNSHARED, PAGED, MAPPED, KVCACHED, JENGA, SLEEP };
 
 struct kv_kind { enum kv_rule rule; const char *name, *source; };
 
@@ -18,6 +18,7 @@ static const struct kv_kind kinds[] = {
     { MAPPED, "mapped", "vAttention, ASPLOS 2025" },
     { KVCACHED, "kvcached", "kvcached's kv_cache_manager.py" },
     { JENGA, "jenga", "Jenga, SOSP 2025, arXiv 2503.18292" },
+    { SLEEP, "sleep", "vLLM's sleep mode, level 1; when to wake which model is ours" },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -42,6 +43,16 @@ const char *kv_kind_name(const struct kv_kind *kind)
 const char *kv_kind_source(const struct kv_kind *kind)
 {
     return kind->source;
+}
+
+bool kv_kind_shares_card(const struct kv_kind *kind)
+{
+    return kind->rule == KVCACHED || kind->rule == SLEEP;
+}
+
+bool kv_kind_sleeps(const struct kv_kind *kind)
+{
+    return kind->rule == SLEEP;
 }
 
 /* ---- sizes ---- */
@@ -122,17 +133,26 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
+/* Each model's blocks are a class. */
+static struct kv_pages pages_of_models(const struct kv_shape *s)
+{
+    struct kv_pages out = { .n_classes = s->n_models > 0 ? s->n_models : 1,
+                            .page_bytes = KEYS_AND_VALUES * s->layers * s->page_bytes };
+    for (uint32_t k = 0; k < out.n_classes; k++)
+        out.block_bytes[k] = s->block_tokens * s->layer_bytes * s->layers;
+    return out;
+}
+
 /* Blocks and pages. Jenga's classes are the layers that keep all, and those with a window. */
 static struct kv_pages pages_of(enum kv_rule rule, const struct kv_shape *s)
 {
     const uint64_t layer = s->block_tokens * s->layer_bytes, full = s->layers - s->window_layers;
     if (rule == KVCACHED)
-        return (struct kv_pages){ .n_classes = 1, .page_bytes = KEYS_AND_VALUES * s->layers * s->page_bytes,
-                                  .block_bytes = { layer * s->layers } };
+        return pages_of_models(s);
     if (full == 0 || s->window_layers == 0)
         return (struct kv_pages){ .is_by_hold = true, .n_classes = 1, .page_bytes = layer * s->layers,
                                   .block_bytes = { layer * s->layers } };
-    return (struct kv_pages){ .is_by_hold = true, .n_classes = KV_CLASSES,
+    return (struct kv_pages){ .is_by_hold = true, .n_classes = 2,
                               .page_bytes = layer * full / common_divisor(full, s->window_layers) * s->window_layers,
                               .block_bytes = { layer * full, layer * s->window_layers } };
 }
@@ -142,7 +162,7 @@ static struct kv_pages pages_of(enum kv_rule rule, const struct kv_shape *s)
 enum err kv_pool_open(const struct kv_kind *kind, const struct kv_shape *shape, uint64_t bytes, size_t n_ids,
                       uint64_t id_tokens, size_t n_holds, struct kv_pool *out, struct err_detail *err)
 {
-    const bool is_sharing = kind->rule == PAGED && shape->window_layers == 0 && n_ids > 0;
+    const bool is_sharing = (kind->rule == PAGED || kind->rule == SLEEP) && shape->window_layers == 0 && n_ids > 0;
     *out = (struct kv_pool){ .kind = kind, .shape = *shape, .unit_bytes = unit_bytes_of(kind->rule, shape),
                              .id_tokens = id_tokens };
     if (is_sharing && id_tokens % shape->block_tokens != 0)
@@ -176,9 +196,13 @@ void kv_pool_empty(struct kv_pool *p)
 
 /* Blocks of a class for a request that holds `tokens`, and had computed `done` of them before the step; the first of
  * them that is not needed any more in *first. */
-static uint64_t blocks_for(const struct kv_pool *p, uint32_t class, uint64_t done, uint64_t tokens, uint64_t *first)
+static uint64_t blocks_for(const struct kv_pool *p, uint32_t class, uint32_t model, uint64_t done, uint64_t tokens,
+                           uint64_t *first)
 {
     const struct kv_shape *s = &p->shape;
+    *first = 0;
+    if (p->kind->rule == KVCACHED && class != model)
+        return 0;
     const bool has_window = p->kind->rule == JENGA && s->window_layers > 0 &&
                             (class == 1 || s->window_layers == s->layers);
     *first = has_window ? (tokens - window_tokens(s, done, tokens)) / s->block_tokens : 0;
@@ -192,7 +216,8 @@ bool kv_pool_can_hold(const struct kv_pool *p, uint64_t tokens)
         return units_for(p, tokens) <= p->n_units;
     for (uint32_t k = 0; k < p->pages.n_classes; k++) {
         uint64_t first;
-        const uint64_t most = blocks_for(p, k, tokens - least(tokens, p->shape.step_tokens), tokens, &first) - first;
+        const uint64_t done = tokens - least(tokens, p->shape.step_tokens);
+        const uint64_t end = blocks_for(p, k, 0, done, tokens, &first), most = end - first;
         pages += divide_up(most + (first > 0), p->pages.per_page[k]);
     }
     return pages <= p->pages.n_pages;
@@ -246,7 +271,7 @@ static bool blocks_grow(struct kv_pool *p, struct kv_hold *h, uint64_t done, uin
     for (uint32_t k = 0; k < p->pages.n_classes; k++) {
         struct kv_chain *c = &h->chains[k];
         uint64_t first;
-        const uint64_t end = blocks_for(p, k, done, tokens, &first);
+        const uint64_t end = blocks_for(p, k, h->model, done, tokens, &first);
         while (c->n > 0 && c->first < first)
             kv_pages_give_oldest(&p->pages, c);
         c->first = c->n == 0 ? first : c->first;

@@ -17,6 +17,9 @@
  *                  the least common multiple (Jenga, SOSP 2025, arXiv 2503.18292): first from a page of the same
  *                  request, then a new page, then any. Its cache of prefixes is left out
  *
+ *     sleep        `paged`, and of several models on a card only one is there: its pool has all that is left, and goes
+ *                  with it (vLLM's sleep mode, level 1: weights go to the host's memory, the cache is dropped)
+ *
  * All but `jenga` keep every token in every layer. Where on the card a unit lies plays no part.
  */
 #ifndef REPLAY_REPLAY_POOLS_KV_POOL_H
@@ -33,6 +36,7 @@ struct kv_shape {
     uint64_t block_tokens, page_bytes;
     uint64_t longest;                /* tokens of a request, for `contiguous` and `mapped` */
     uint64_t step_tokens;            /* that one request may add at once, at most */
+    uint32_t n_models;               /* kvcached: alike, whose blocks share no page; 0: one */
 };
 
 struct kv_kind;
@@ -51,6 +55,7 @@ struct kv_pool {
 /* What a request holds. Zero but for `number`: nothing. */
 struct kv_hold {
     uint32_t number;                 /* below the pool's n_holds; no other that holds anything has it */
+    uint32_t model;                  /* whose request it is: below shape.n_models in a pool of several */
     uint64_t units;
     size_t   n_shared;               /* of its prompt's ids, the first so many */
     struct kv_chain chains[KV_CLASSES];
@@ -61,6 +66,10 @@ const struct kv_kind *kv_kind_at(size_t i);
 const struct kv_kind *kv_kind_named(const char *name);
 const char *kv_kind_name(const struct kv_kind *kind);
 const char *kv_kind_source(const struct kv_kind *kind);
+
+/* Whether several models have one memory in common; whether only one of them is on the card at a time. */
+bool kv_kind_shares_card(const struct kv_kind *kind);
+bool kv_kind_sleeps(const struct kv_kind *kind);
 
 /* A pool of so many bytes, of which nothing is held. Ids of prefixes are below n_ids, and stand for id_tokens each;
  * requests that hold something at once are at most n_holds. ERR_USAGE for a shape of more units than can be counted,

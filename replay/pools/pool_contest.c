@@ -11,9 +11,9 @@
 
 enum contest_option {
     REQUESTS, N, RATE, PREFIXES, PREFIX, MEMORY, LAYERS, WINDOW_LAYERS, WINDOW, KV_HEADS, HEAD, ELEMENT, BLOCK, PAGE,
-    LONGEST, RUNNING, STEP_TOKENS, STEP_US
+    LONGEST, RUNNING, STEP_TOKENS, STEP_US, MODELS, WEIGHTS, TURN_S, HOST
 };
-enum { KEYS_AND_VALUES = 2 };
+enum { KEYS_AND_VALUES = 2, US_PER_S = 1000000, MB_PER_GB = 1000 };
 
 static const struct load_option contest_options[] = {
     [REQUESTS] = { "requests", LOAD_TEXT, 0, 0, "made", NULL, "file of a published request trace; made: made up" },
@@ -23,7 +23,7 @@ static const struct load_option contest_options[] = {
                    "made up: each prompt begins with one of so many texts" },
     [PREFIX] = { "prefix", LOAD_NUMBER, REQUEST_ID_TOKENS, 1 << 20, "2048", NULL,
                  "tokens of such a text, in steps of 512" },
-    [MEMORY] = { "memory", LOAD_BYTES, 1 << 20, UINT64_C(1) << 44, "8GiB", NULL, "size of the pool" },
+    [MEMORY] = { "memory", LOAD_BYTES, 1 << 20, UINT64_C(1) << 44, "8GiB", NULL, "size of the pool, with the weights" },
     [LAYERS] = { "layers", LOAD_NUMBER, 1, 1000, "32", NULL, "layers that keep keys and values" },
     [WINDOW_LAYERS] = { "window_layers", LOAD_NUMBER, 0, 1000, "0", NULL, "of these, with a sliding window" },
     [WINDOW] = { "window", LOAD_NUMBER, 1, 1 << 24, "4096", NULL, "tokens that they look back at" },
@@ -37,6 +37,13 @@ static const struct load_option contest_options[] = {
     [RUNNING] = { "running", LOAD_NUMBER, 1, 100000, "256", NULL, "requests that run at once, at most" },
     [STEP_TOKENS] = { "step_tokens", LOAD_NUMBER, 1, 1 << 24, "8192", NULL, "tokens that are computed in a step" },
     [STEP_US] = { "step_us", LOAD_NUMBER, 1, 1000000000, "20000", NULL, "microseconds of a step: assumed" },
+    [MODELS] = { "models", LOAD_NUMBER, 1, POOL_MODELS_MAX, "1", NULL,
+                 "of this shape on the card, each with its server and its share of the requests" },
+    [WEIGHTS] = { "weights", LOAD_BYTES, 0, UINT64_C(1) << 44, "0", NULL,
+                  "size of a model's weights, which come off the memory; sleep: of one model at a time" },
+    [TURN_S] = { "turn_s", LOAD_NUMBER, 0, 1000000, "0", NULL,
+                 "seconds for which a model is asked, then the next; 0: each request asks another" },
+    [HOST] = { "host", LOAD_NUMBER, 1, 10000, "25", NULL, "sleep: GB a second between card and host" },
     { .name = NULL },
 };
 
@@ -45,12 +52,13 @@ static const struct load_kind contest_kind = { .name = "pools", .typed = "reques
                                                .options = contest_options };
 
 /* An 8-billion model with grouped heads; the same with system prompts; one of 27 billion whose layers have a window,
- * five in six; a small one on a small card. */
+ * five in six; a small one on a small card; two of the first that are asked in turn. */
 static const char *const edition[] = {
     "made,n=600,rate=16,memory=4GiB",
     "made,n=600,rate=16,memory=4GiB,prefixes=8,prefix=2048",
     "made,n=600,rate=8,memory=8GiB,layers=62,window_layers=52,window=1024,kv_heads=16,prefixes=600,prefix=5120",
     "made,n=600,rate=32,memory=1GiB,layers=16,head=64,page=64KiB",
+    "made,n=600,rate=16,memory=36GiB,models=2,weights=16GiB,turn_s=15",
 };
 
 const struct load_kind *pool_contest_options(void)
@@ -78,16 +86,21 @@ static enum err shape_check(const struct load_value *v, struct err_detail *err)
     return ERR_OK;
 }
 
-static struct pool pool_of(const struct load_value *v)
+/* Both models' weights pass, and those of more than the memory leave nothing. */
+static struct pool pool_of(const struct load_value *v, const struct kv_kind *kind)
 {
+    const uint64_t memory = v[MEMORY].number, weights = v[WEIGHTS].number;
+    const uint64_t all = kv_kind_sleeps(kind) ? weights : weights * v[MODELS].number;
     const struct kv_shape shape = {
         .layers = v[LAYERS].number, .window_layers = v[WINDOW_LAYERS].number, .window = v[WINDOW].number,
         .layer_bytes = KEYS_AND_VALUES * v[KV_HEADS].number * v[HEAD].number * v[ELEMENT].number,
         .block_tokens = v[BLOCK].number, .page_bytes = v[PAGE].number, .longest = v[LONGEST].number,
-        .step_tokens = v[STEP_TOKENS].number };
+        .step_tokens = v[STEP_TOKENS].number, .n_models = (uint32_t)v[MODELS].number };
     return (struct pool){ .running_most = v[RUNNING].number, .step_tokens = v[STEP_TOKENS].number,
                           .step_us = v[STEP_US].number, .longest = v[LONGEST].number, .shape = shape,
-                          .bytes = v[MEMORY].number };
+                          .bytes = all < memory ? memory - all : 0, .kind = kind,
+                          .n_models = shape.n_models, .turn_us = v[TURN_S].number * US_PER_S,
+                          .wake_us = 2 * weights / (v[HOST].number * MB_PER_GB) };
 }
 
 static enum err requests_of(const struct load_value *v, uint64_t seed, struct request_trace *out,
@@ -107,16 +120,34 @@ static enum err round_play(struct pool_contest *c, struct pool_round *round, con
                            struct err_detail *err)
 {
     struct request_trace requests = { .requests = NULL };
-    struct pool pool = pool_of(v);
-    round->bytes = pool.bytes;
-    round->token_bytes = pool.shape.layers * pool.shape.layer_bytes;
     enum err e = requests_of(v, c->asked.seed, &requests, err);
-    for (size_t i = 0; i < c->n_kinds && e == ERR_OK; i++) {
-        pool.kind = round->rows[i].kind;
+    for (size_t i = 0; i < round->n_rows && e == ERR_OK; i++) {
+        const struct pool pool = pool_of(v, round->rows[i].kind);
+        round->token_bytes = pool.shape.layers * pool.shape.layer_bytes;
         e = pool_load_play(&requests, &pool, &round->rows[i].load, err);
     }
     request_trace_free(&requests);
     return e;
+}
+
+/* The kinds that were asked for, in that order; else all, but none that sleeps if there is one model. */
+static enum err kinds_fill(const struct pool_contest *c, struct pool_round *round, struct err_detail *err)
+{
+    size_t n = c->asked.n_kinds;
+    while (c->asked.n_kinds == 0 && kv_kind_at(n) != NULL)
+        n++;
+    round->rows = calloc(n, sizeof *round->rows);
+    if (round->rows == NULL)
+        return err_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        const struct kv_kind *kind = c->asked.n_kinds == 0 ? kv_kind_at(i) : kv_kind_named(c->asked.kinds[i]);
+        if (kind == NULL)
+            return err_set(err, ERR_USAGE, 0, "there is no pool \"%s\": contiguous, unshared, paged, mapped, kvcached, "
+                           "jenga and sleep are compared", c->asked.kinds[i]);
+        if (c->asked.n_kinds > 0 || round->n_models > 1 || !kv_kind_sleeps(kind))
+            round->rows[round->n_rows++].kind = kind;
+    }
+    return ERR_OK;
 }
 
 static enum err round_run(struct pool_contest *c, struct pool_round *round, struct err_detail *err)
@@ -126,25 +157,15 @@ static enum err round_run(struct pool_contest *c, struct pool_round *round, stru
     enum err e = load_values_read(&contest_kind, round->load, values, &typed, err);
     if (e == ERR_OK)
         e = shape_check(values, err);
+    if (e == ERR_OK) {
+        round->bytes = values[MEMORY].number;
+        round->n_models = values[MODELS].number;
+        e = kinds_fill(c, round, err);
+    }
     if (e == ERR_OK)
         e = round_play(c, round, values, err);
     free(typed);
     return e;
-}
-
-/* The kinds that were asked for, in that order. */
-static enum err kinds_fill(const struct pool_contest *c, struct pool_round *round, struct err_detail *err)
-{
-    round->rows = calloc(c->n_kinds + 1, sizeof *round->rows);
-    if (round->rows == NULL)
-        return err_no_memory(err);
-    for (size_t i = 0; i < c->n_kinds; i++) {
-        round->rows[i].kind = c->asked.n_kinds == 0 ? kv_kind_at(i) : kv_kind_named(c->asked.kinds[i]);
-        if (round->rows[i].kind == NULL)
-            return err_set(err, ERR_USAGE, 0, "there is no pool \"%s\": contiguous, unshared, paged, mapped, kvcached "
-                           "and jenga are compared", c->asked.kinds[i]);
-    }
-    return ERR_OK;
 }
 
 static size_t n_of(const char *(*at)(size_t))
@@ -158,9 +179,7 @@ static size_t n_of(const char *(*at)(size_t))
 enum err pool_contest_run(const struct pool_contest_request *asked, struct pool_contest *out, struct err_detail *err)
 {
     enum err e = ERR_OK;
-    *out = (struct pool_contest){ .asked = *asked, .n_kinds = asked->n_kinds };
-    while (asked->n_kinds == 0 && kv_kind_at(out->n_kinds) != NULL)
-        out->n_kinds++;
+    *out = (struct pool_contest){ .asked = *asked };
     const size_t n = asked->n_loads > 0 ? asked->n_loads : n_of(pool_contest_load_at);
     out->rounds = calloc(n, sizeof *out->rounds);
     if (out->rounds == NULL)
@@ -168,9 +187,7 @@ enum err pool_contest_run(const struct pool_contest_request *asked, struct pool_
     for (size_t i = 0; i < n && e == ERR_OK; i++) {
         struct pool_round *round = &out->rounds[out->n_rounds++];
         round->load = asked->n_loads > 0 ? asked->loads[i] : pool_contest_load_at(i);
-        e = kinds_fill(out, round, err);
-        if (e == ERR_OK)
-            e = round_run(out, round, err);
+        e = round_run(out, round, err);
     }
     return e;
 }

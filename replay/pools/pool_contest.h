@@ -5,6 +5,7 @@
  * A load is typed as `generate` takes its loads: requests, the model's shape and the memory.
  *
  *     azure.csv,memory=40GiB,layers=80,kv_heads=8,head=128
+ *     azure.csv,memory=80GiB,models=2,weights=16GiB,turn_s=60
  */
 #ifndef REPLAY_REPLAY_POOLS_POOL_CONTEST_H
 #define REPLAY_REPLAY_POOLS_POOL_CONTEST_H
@@ -16,7 +17,7 @@
 struct pool_contest_request {
     const char *const *loads;        /* n_loads 0: the loads of the edition */
     size_t      n_loads;
-    const char *const *kinds;        /* n_kinds 0: all */
+    const char *const *kinds;        /* n_kinds 0: all; `sleep` of several models alone */
     size_t      n_kinds;
     uint64_t    seed;                /* of requests that are made up */
 };
@@ -25,14 +26,15 @@ struct pool_row { const struct kv_kind *kind; struct pool_load load; };
 
 struct pool_round {
     const char *load;                /* as typed */
-    uint64_t bytes, token_bytes;
-    struct pool_row *rows;           /* of the contest's n_kinds */
+    uint64_t bytes, token_bytes, n_models;
+    struct pool_row *rows;
+    size_t n_rows;
 };
 
 struct pool_contest {
     struct pool_contest_request asked;       /* borrowed texts */
     struct pool_round *rounds;
-    size_t n_rounds, n_kinds;
+    size_t n_rounds;
 };
 
 /* The i-th load of the edition; NULL after the last. */

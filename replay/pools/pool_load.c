@@ -18,29 +18,55 @@ struct seat {
     uint64_t done, answered;         /* tokens whose keys and values are kept; tokens answered */
     struct kv_hold hold;
     uint64_t now;                    /* tokens of this step */
+    uint64_t began;                  /* how many began before it */
     uint64_t queued_us;              /* when it came into the queue last */
     bool has_waited;                 /* it was counted */
+};
+
+/* What one model's server runs, and who asked it. */
+struct lane {
+    uint32_t model;
+    struct seat *running, *preempted;        /* together at most pool.running_most; running: in the order of `began` */
+    size_t n_running, n_preempted;
+    size_t next;                     /* of the trace: what other models are asked is passed over */
+    size_t n_seen;                   /* of the trace: those before it were looked at, whether they wait */
 };
 
 struct player {
     const struct request_trace *trace;
     struct pool pool;
-    struct kv_pool kv;
+    struct kv_pool kv[POOL_MODELS_MAX];      /* n_pools: one for all models, or one for each */
+    struct lane lanes[POOL_MODELS_MAX];      /* pool.n_models */
+    uint32_t n_pools, awake;         /* kinds that sleep: the model that has the card */
     double factor;                   /* arrivals are divided by it */
-    struct seat *running, *preempted;        /* together at most pool.running_most */
     uint32_t *numbers;               /* of holds: the last n_numbers are nobody's */
     size_t n_numbers;
-    size_t n_running, n_preempted;
-    size_t next;                     /* of the trace */
-    size_t n_seen;                   /* of the trace: those before it were looked at, whether they wait */
-    uint64_t now_us;
+    uint64_t now_us, n_began;
+    bool is_short;                   /* one was preempted in this step: then nobody else begins */
     struct pool_play play;
 };
+
+static struct kv_pool *pool_of(struct player *p, const struct lane *l)
+{
+    return &p->kv[l->model % p->n_pools];
+}
+
+/* Who of the models is asked: each in turn, request by request or for some time. */
+static uint32_t model_of(const struct player *p, size_t i)
+{
+    const uint64_t turn_us = p->pool.turn_us;
+    return (uint32_t)((turn_us > 0 ? p->trace->requests[i].arrival_us / turn_us : i) % p->pool.n_models);
+}
 
 static bool is_playable(const struct player *p, const struct served_request *r)
 {
     const uint64_t tokens = r->prompt + r->answer;
-    return r->answer > 0 && kv_pool_can_hold(&p->kv, tokens) && (p->pool.longest == 0 || tokens <= p->pool.longest);
+    return r->answer > 0 && kv_pool_can_hold(&p->kv[0], tokens) && (p->pool.longest == 0 || tokens <= p->pool.longest);
+}
+
+static bool is_for(const struct player *p, const struct lane *l, size_t i)
+{
+    return model_of(p, i) == l->model && is_playable(p, &p->trace->requests[i]);
 }
 
 static const uint32_t *ids_of(const struct player *p, const struct seat *s)
@@ -48,19 +74,22 @@ static const uint32_t *ids_of(const struct player *p, const struct seat *s)
     return p->trace->ids + s->request->first_id;
 }
 
-static uint64_t arrival_us(const struct player *p, const struct served_request *r)
+static uint64_t arrival_us(const struct player *p, size_t i)
 {
-    return (uint64_t)((double)r->arrival_us / p->factor);
+    return (uint64_t)((double)p->trace->requests[i].arrival_us / p->factor);
 }
 
-/* The request whose turn it is, past those that are left out; NULL: none has come. */
-static const struct served_request *head_of(struct player *p)
+/* When its next request comes; UINT64_MAX: none does. */
+static uint64_t next_us(const struct player *p, struct lane *l)
 {
-    const struct request_trace *t = p->trace;
-    while (p->next < t->n_requests && !is_playable(p, &t->requests[p->next]))
-        p->next++;
-    const bool has_come = p->next < t->n_requests && arrival_us(p, &t->requests[p->next]) <= p->now_us;
-    return has_come ? &t->requests[p->next] : NULL;
+    while (l->next < p->trace->n_requests && !is_for(p, l, l->next))
+        l->next++;
+    return l->next < p->trace->n_requests ? arrival_us(p, l->next) : UINT64_MAX;
+}
+
+static bool has_queue(const struct player *p, struct lane *l)
+{
+    return l->n_preempted > 0 || next_us(p, l) <= p->now_us;
 }
 
 static uint64_t left_of(const struct seat *s)
@@ -68,160 +97,256 @@ static uint64_t left_of(const struct seat *s)
     return s->request->prompt + s->answered - s->done;
 }
 
-/* Takes the blocks for so many more tokens. */
-static bool take(struct player *p, struct seat *s, uint64_t tokens)
+static uint64_t taken(const struct player *p)
 {
-    if (!kv_pool_grow(&p->kv, &s->hold, s->done, s->done + tokens))
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < p->n_pools; i++)
+        bytes += kv_pool_taken(&p->kv[i]);
+    return bytes;
+}
+
+/* Takes the blocks for so many more tokens. */
+static bool take(struct player *p, struct lane *l, struct seat *s, uint64_t tokens)
+{
+    if (!kv_pool_grow(pool_of(p, l), &s->hold, s->done, s->done + tokens))
         return false;
     s->now = tokens;
-    const uint64_t used = kv_pool_taken(&p->kv) / (p->pool.shape.layers * p->pool.shape.layer_bytes);
+    const uint64_t used = taken(p) / (p->pool.shape.layers * p->pool.shape.layer_bytes);
     if (used > p->play.peak_tokens)
         p->play.peak_tokens = used;
     return true;
 }
 
-static void give(struct player *p, struct seat *s)
+static void give(struct player *p, struct lane *l, struct seat *s)
 {
-    kv_pool_give(&p->kv, &s->hold, ids_of(p, s));
+    kv_pool_give(pool_of(p, l), &s->hold, ids_of(p, s));
     p->numbers[p->n_numbers++] = s->hold.number;
     s->now = 0;
 }
 
-/* The last one that began gives its blocks back, and computes all anew later. */
-static void preempt_last(struct player *p)
+/* The lane of the last one that began, of those that hold the same memory; one of `l` runs. */
+static struct lane *last_begun(struct player *p, struct lane *l)
 {
-    struct seat *last = &p->running[--p->n_running];
-    give(p, last);
+    struct lane *last = l;
+    for (uint32_t i = 0; i < p->pool.n_models; i++) {
+        struct lane *other = &p->lanes[i];
+        if (pool_of(p, other) == pool_of(p, l) && other->n_running > 0 &&
+            other->running[other->n_running - 1].began > last->running[last->n_running - 1].began)
+            last = other;
+    }
+    return last;
+}
+
+/* The last one that began gives its blocks back, and computes all anew later. */
+static void preempt_last(struct player *p, struct lane *l)
+{
+    struct seat *last = &l->running[--l->n_running];
+    give(p, l, last);
     p->play.n_waited += !last->has_waited;
     last->has_waited = true;
     last->queued_us = p->now_us;
     last->done = 0;
-    p->preempted[p->n_preempted++] = *last;
+    l->preempted[l->n_preempted++] = *last;
     p->play.n_preempted++;
+    p->is_short = true;
 }
 
 /* All who have arrived wait: the cache is what keeps the first of them out. Each request is looked at once. */
-static void see_queue(struct player *p)
+static void see_queue(struct player *p, struct lane *l)
 {
-    const struct request_trace *t = p->trace;
-    for (p->n_seen = p->n_seen < p->next ? p->next : p->n_seen;
-         p->n_seen < t->n_requests && arrival_us(p, &t->requests[p->n_seen]) <= p->now_us; p->n_seen++)
-        p->play.n_waited += is_playable(p, &t->requests[p->n_seen]);
+    for (l->n_seen = l->n_seen < l->next ? l->next : l->n_seen;
+         l->n_seen < p->trace->n_requests && arrival_us(p, l->n_seen) <= p->now_us; l->n_seen++)
+        p->play.n_waited += is_for(p, l, l->n_seen);
 }
 
-/* What runs goes on. Returns what is left of the budget, or 0 if one was preempted: then nobody else begins. */
-static uint64_t go_on(struct player *p)
+/* What runs goes on. Returns what is left of the budget. */
+static uint64_t go_on(struct player *p, struct lane *l)
 {
     uint64_t budget = p->pool.step_tokens;
-    bool is_preempted = false;
-    for (size_t i = 0; i < p->n_running; i++) {
-        struct seat *s = &p->running[i];
+    for (size_t i = 0; i < l->n_running; i++) {
+        struct seat *s = &l->running[i];
         const uint64_t tokens = left_of(s) < budget ? left_of(s) : budget;
-        while (i < p->n_running && !take(p, s, tokens)) {
-            preempt_last(p);
-            is_preempted = true;
-        }
-        budget -= i < p->n_running ? tokens : 0;
+        while (i < l->n_running && !take(p, l, s, tokens))
+            preempt_last(p, last_begun(p, l));
+        budget -= i < l->n_running ? tokens : 0;
     }
-    if (is_preempted)
-        see_queue(p);
-    return is_preempted ? 0 : budget;
+    return budget;
 }
 
-static struct seat seat_of(const struct player *p, const struct served_request *r)
+static struct seat seat_next(const struct player *p, const struct lane *l)
 {
-    return (struct seat){ .request = r, .queued_us = arrival_us(p, r), .has_waited = p->next < p->n_seen };
+    return (struct seat){ .request = &p->trace->requests[l->next], .queued_us = arrival_us(p, l->next),
+                          .has_waited = l->next < l->n_seen };
 }
 
-/* One that was preempted, or the next of the trace. False: it has no blocks, or there is none. */
-static bool begin_one(struct player *p, uint64_t *budget)
+/* One that was preempted, or the next of the trace: there is one. False: it has no blocks. */
+static bool begin_one(struct player *p, struct lane *l, uint64_t *budget)
 {
-    const bool is_back = p->n_preempted > 0;
-    const struct served_request *head = is_back ? NULL : head_of(p);
-    if (!is_back && head == NULL)
-        return false;
-    struct seat *s = &p->running[p->n_running];
-    *s = is_back ? p->preempted[p->n_preempted - 1] : seat_of(p, head);
-    s->hold = (struct kv_hold){ .number = p->numbers[--p->n_numbers] };
-    s->done = kv_pool_share(&p->kv, &s->hold, ids_of(p, s), s->request->n_ids, s->request->prompt);
+    const bool is_back = l->n_preempted > 0;
+    struct seat *s = &l->running[l->n_running];
+    *s = is_back ? l->preempted[l->n_preempted - 1] : seat_next(p, l);
+    s->hold = (struct kv_hold){ .number = p->numbers[--p->n_numbers], .model = l->model };
+    s->done = kv_pool_share(pool_of(p, l), &s->hold, ids_of(p, s), s->request->n_ids, s->request->prompt);
     const uint64_t tokens = left_of(s) < *budget ? left_of(s) : *budget;
-    if (!take(p, s, tokens)) {
-        give(p, s);
-        see_queue(p);
+    if (!take(p, l, s, tokens)) {
+        give(p, l, s);
+        see_queue(p, l);
         return false;
     }
+    s->began = p->n_began++;
     p->play.shared_tokens += s->done;
     *budget -= tokens;
-    p->n_running++;
-    p->n_preempted -= is_back;
-    p->next += !is_back;
+    l->n_running++;
+    l->n_preempted -= is_back;
+    l->next += !is_back;
     if (s->has_waited && p->now_us - s->queued_us > p->play.longest_wait_us)
         p->play.longest_wait_us = p->now_us - s->queued_us;
     return true;
 }
 
+/* ---- models that sleep ---- */
+
+/* The model that was asked first, of those that wait; pool.n_models: none does. */
+static uint32_t first_asked(struct player *p)
+{
+    uint32_t first = p->pool.n_models;
+    for (uint32_t i = 0; i < p->pool.n_models; i++)
+        if (next_us(p, &p->lanes[i]) <= p->now_us &&
+            (first == p->pool.n_models || next_us(p, &p->lanes[i]) < next_us(p, &p->lanes[first])))
+            first = i;
+    return first;
+}
+
+/* Whether a model may let requests in: it is awake, and none of another came before. */
+static bool may_begin(struct player *p, struct lane *l)
+{
+    const uint32_t first = kv_kind_sleeps(p->pool.kind) ? first_asked(p) : l->model;
+    return first == l->model || (l->model == p->awake && l->n_preempted > 0) || first == p->pool.n_models;
+}
+
+/* The model that is awake goes to sleep when it runs nothing and another was asked first: weights go and come. */
+static void change_model(struct player *p)
+{
+    const struct lane *l = &p->lanes[p->awake];
+    const uint32_t first = first_asked(p);
+    if (!kv_kind_sleeps(p->pool.kind) || l->n_running + l->n_preempted > 0 || first == p->pool.n_models ||
+        first == p->awake)
+        return;
+    for (uint32_t i = 0; i < p->pool.n_models; i++)
+        see_queue(p, &p->lanes[i]);
+    p->play.n_evicted += p->kv[0].prefixes.n_evicted;
+    kv_pool_empty(&p->kv[0]);
+    p->awake = first;
+    p->now_us += p->pool.wake_us;
+    p->play.n_wakes++;
+}
+
+/* ---- steps ---- */
+
+static void step(struct player *p)
+{
+    uint64_t budgets[POOL_MODELS_MAX];
+    p->is_short = false;
+    change_model(p);
+    for (uint32_t i = 0; i < p->pool.n_models; i++)
+        budgets[i] = go_on(p, &p->lanes[i]);
+    for (uint32_t i = 0; i < p->pool.n_models; i++) {
+        struct lane *l = &p->lanes[i];
+        const bool is_asleep = kv_kind_sleeps(p->pool.kind) && i != p->awake;
+        if (p->is_short || is_asleep)
+            see_queue(p, l);
+        else
+            while (budgets[i] > 0 && l->n_running < p->pool.running_most && has_queue(p, l) && may_begin(p, l) &&
+                   begin_one(p, l, &budgets[i]))
+                ;
+    }
+}
+
 static void add_sums(struct player *p)
 {
     struct pool_sums *sums = &p->play.sums;
-    for (size_t i = 0; i < p->n_running; i++) {
-        const struct seat *s = &p->running[i];
-        sums->tokens += (double)(s->done + s->now);
-        sums->needed_bytes += (double)kv_needed(&p->kv.shape, s->done, s->done + s->now);
-        sums->outdated_bytes += (double)kv_outdated(&p->kv, s->done, s->done + s->now);
+    for (uint32_t k = 0; k < p->pool.n_models; k++)
+        for (size_t i = 0; i < p->lanes[k].n_running; i++) {
+            const struct seat *s = &p->lanes[k].running[i];
+            sums->tokens += (double)(s->done + s->now);
+            sums->needed_bytes += (double)kv_needed(&p->pool.shape, s->done, s->done + s->now);
+            sums->outdated_bytes += (double)kv_outdated(&p->kv[0], s->done, s->done + s->now);
+        }
+    for (uint32_t i = 0; i < p->n_pools; i++) {
+        sums->needed_bytes -= (double)kv_pool_saved(&p->kv[i]);
+        sums->given_bytes += (double)kv_pool_given(&p->kv[i]);
     }
-    sums->needed_bytes -= (double)kv_pool_saved(&p->kv);
-    sums->given_bytes += (double)kv_pool_given(&p->kv);
-    sums->taken_bytes += (double)kv_pool_taken(&p->kv);
+    sums->taken_bytes += (double)taken(p);
     p->play.n_steps++;
+}
+
+static void end_lane(struct player *p, struct lane *l)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_running; i++) {
+        struct seat *s = &l->running[i];
+        s->done += s->now;
+        s->answered += s->now > 0 && left_of(s) == 0;
+        s->now = 0;
+        kv_pool_computed(pool_of(p, l), &s->hold, ids_of(p, s), s->request->n_ids, s->request->prompt, s->done);
+        if (s->answered >= s->request->answer)
+            give(p, l, s);
+        else
+            l->running[n++] = *s;
+    }
+    l->n_running = n;
 }
 
 static void end_step(struct player *p)
 {
     size_t n = 0;
     add_sums(p);
-    if (p->n_running > p->play.running_peak)
-        p->play.running_peak = p->n_running;
-    for (size_t i = 0; i < p->n_running; i++) {
-        struct seat *s = &p->running[i];
-        s->done += s->now;
-        s->answered += s->now > 0 && left_of(s) == 0;
-        s->now = 0;
-        kv_pool_computed(&p->kv, &s->hold, ids_of(p, s), s->request->n_ids, s->request->prompt, s->done);
-        if (s->answered >= s->request->answer)
-            give(p, s);
-        else
-            p->running[n++] = *s;
-    }
-    p->n_running = n;
+    for (uint32_t i = 0; i < p->pool.n_models; i++)
+        n += p->lanes[i].n_running;
+    if (n > p->play.running_peak)
+        p->play.running_peak = n;
+    for (uint32_t i = 0; i < p->pool.n_models; i++)
+        end_lane(p, &p->lanes[i]);
     p->now_us += p->pool.step_us;
 }
 
+/* If nothing runs or waits, time goes on to the next arrival. */
 static bool is_over(struct player *p)
 {
-    if (p->n_running > 0 || p->n_preempted > 0 || head_of(p) != NULL)
-        return false;
-    if (p->next >= p->trace->n_requests)
-        return true;
-    p->now_us = arrival_us(p, &p->trace->requests[p->next]);
-    return false;
+    uint64_t next = UINT64_MAX;
+    for (uint32_t i = 0; i < p->pool.n_models; i++) {
+        struct lane *l = &p->lanes[i];
+        if (l->n_running > 0 || has_queue(p, l))
+            return false;
+        next = next_us(p, l) < next ? next_us(p, l) : next;
+    }
+    p->now_us = next;
+    return next == UINT64_MAX;
+}
+
+static void start_anew(struct player *p, double factor)
+{
+    p->factor = factor;
+    p->awake = 0;
+    p->now_us = p->n_began = 0;
+    p->play = (struct pool_play){ .n_waited = 0 };
+    for (uint32_t i = 0; i < p->pool.n_models; i++)
+        p->lanes[i].n_running = p->lanes[i].n_preempted = p->lanes[i].next = p->lanes[i].n_seen = 0;
+    for (uint32_t i = 0; i < p->n_pools; i++)
+        kv_pool_empty(&p->kv[i]);
+    for (p->n_numbers = 0; p->n_numbers < p->pool.n_models * (p->pool.running_most + 1); p->n_numbers++)
+        p->numbers[p->n_numbers] = (uint32_t)p->n_numbers;
 }
 
 static struct pool_play play_at(struct player *p, double factor)
 {
-    p->factor = factor;
-    p->n_running = p->n_preempted = p->next = p->n_seen = 0;
-    p->now_us = 0;
-    p->play = (struct pool_play){ .n_waited = 0 };
-    kv_pool_empty(&p->kv);
-    for (p->n_numbers = 0; p->n_numbers <= p->pool.running_most; p->n_numbers++)
-        p->numbers[p->n_numbers] = (uint32_t)p->n_numbers;
+    start_anew(p, factor);
     while (!is_over(p)) {
-        uint64_t budget = go_on(p);
-        while (budget > 0 && p->n_running < p->pool.running_most && begin_one(p, &budget))
-            ;
+        step(p);
         end_step(p);
     }
-    p->play.n_evicted = p->kv.prefixes.n_evicted;
+    for (uint32_t i = 0; i < p->n_pools; i++)
+        p->play.n_evicted += p->kv[i].prefixes.n_evicted;
     return p->play;
 }
 
@@ -286,7 +411,7 @@ static enum pool_limit limit_of(struct player *p, uint64_t n_played)
 {
     const struct pool_play play = play_at(p, INFINITY);
     return !holds(&play) ? POOL_LIMIT_CACHE : play.running_peak == n_played ? POOL_LIMIT_FILE
-         : play.running_peak == p->pool.running_most ? POOL_LIMIT_RUNNING : POOL_LIMIT_STEP;
+         : play.running_peak >= p->pool.running_most ? POOL_LIMIT_RUNNING : POOL_LIMIT_STEP;
 }
 
 static void play(struct player *p, struct pool_load *out)
@@ -336,6 +461,7 @@ static size_t ids_end(const struct request_trace *t)
 static struct pool pool_in_bytes(const struct pool *pool)
 {
     struct pool out = *pool;
+    out.n_models = pool->n_models > 0 ? pool->n_models : 1;
     if (pool->kind != NULL)
         return out;
     out.kind = kv_kind_named("unshared");
@@ -345,24 +471,41 @@ static struct pool pool_in_bytes(const struct pool *pool)
     return out;
 }
 
+static enum err lane_open(struct player *p, uint32_t model, struct err_detail *err)
+{
+    struct lane *l = &p->lanes[model];
+    l->model = model;
+    l->running = calloc(p->pool.running_most + 1, sizeof *l->running);
+    l->preempted = calloc(p->pool.running_most + 1, sizeof *l->preempted);
+    return l->running == NULL || l->preempted == NULL ? err_no_memory(err) : ERR_OK;
+}
+
 static enum err player_open(struct player *p, const struct request_trace *requests, const struct pool *pool,
                             struct err_detail *err)
 {
     *p = (struct player){ .trace = requests, .pool = pool_in_bytes(pool) };
-    p->running = calloc(pool->running_most + 1, sizeof *p->running);
-    p->preempted = calloc(pool->running_most + 1, sizeof *p->preempted);
-    p->numbers = calloc(pool->running_most + 1, sizeof *p->numbers);
-    if (p->running == NULL || p->preempted == NULL || p->numbers == NULL)
+    const size_t n_holds = p->pool.n_models * (p->pool.running_most + 1);
+    enum err e = ERR_OK;
+    p->numbers = calloc(n_holds, sizeof *p->numbers);
+    if (p->numbers == NULL)
         return err_no_memory(err);
-    return kv_pool_open(p->pool.kind, &p->pool.shape, p->pool.bytes, ids_end(requests), requests->id_tokens,
-                        pool->running_most + 1, &p->kv, err);
+    for (uint32_t i = 0; i < p->pool.n_models && e == ERR_OK; i++)
+        e = lane_open(p, i, err);
+    const uint32_t n_pools = kv_kind_shares_card(p->pool.kind) ? 1 : p->pool.n_models;
+    for (p->n_pools = 0; p->n_pools < n_pools && e == ERR_OK; p->n_pools++)
+        e = kv_pool_open(p->pool.kind, &p->pool.shape, p->pool.bytes / n_pools, ids_end(requests),
+                         requests->id_tokens, n_holds, &p->kv[p->n_pools], err);
+    return e;
 }
 
 static void player_close(struct player *p)
 {
-    kv_pool_close(&p->kv);
-    free(p->running);
-    free(p->preempted);
+    for (uint32_t i = 0; i < p->n_pools; i++)
+        kv_pool_close(&p->kv[i]);
+    for (uint32_t i = 0; i < p->pool.n_models; i++) {
+        free(p->lanes[i].running);
+        free(p->lanes[i].preempted);
+    }
     free(p->numbers);
 }
 

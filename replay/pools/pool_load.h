@@ -5,13 +5,17 @@
  * Each step has a budget of tokens. Running requests come first, in the order in which they began; each takes blocks
  * for the tokens that it computes. If none is free, the last one that began gives all its blocks back and starts anew
  * later: it is preempted. Then those that wait begin, first come first served, while there are blocks.
+ *
+ * Several models on one card have a server each, and step together. What they share, the last one that began of all
+ * gives back. A kind that sleeps has one model on the card: it lets nobody in once another was asked before, runs what
+ * it has to the end, and then the other one wakes.
  */
 #ifndef REPLAY_REPLAY_POOLS_POOL_LOAD_H
 #define REPLAY_REPLAY_POOLS_POOL_LOAD_H
 
 #include "replay/pools/kv_pool.h"
 
-enum { POOL_REQUESTS_MAX = 100000 };
+enum { POOL_REQUESTS_MAX = 100000, POOL_MODELS_MAX = KV_CLASSES };
 
 struct pool {
     uint64_t tokens;                 /* that it holds */
@@ -23,6 +27,9 @@ struct pool {
     const struct kv_kind *kind;      /* NULL: blocks of tokens, and prompts share nothing. Else: */
     struct kv_shape shape;           /* of the model, with the same block_tokens and step_tokens */
     uint64_t bytes;                  /* `tokens` is not read */
+    uint32_t n_models;               /* alike, on one card, each with a server of its own; 0: one */
+    uint64_t turn_us;                /* each is asked for so long, then the next one; 0: each request another */
+    uint64_t wake_us;                /* kinds that sleep: until another model has the card */
 };
 
 /* Sums over the steps, with what each has taken before it ends. */
@@ -44,6 +51,7 @@ struct pool_play {
     uint64_t peak_tokens;            /* in blocks that were taken */
     uint64_t running_peak;
     uint64_t n_steps, n_evicted;     /* prefixes that went */
+    uint64_t n_wakes;                /* times that another model got the card */
     uint64_t shared_tokens;          /* of prompts that need not be computed */
     struct pool_sums sums;
 };

@@ -55,7 +55,7 @@ static void row_add(struct terminal_table *t, const struct pool_row *row)
     terminal_table_add(t, texts);
 }
 
-static enum err round_print(FILE *out, const struct pool_contest *c, const struct pool_round *r, size_t columns)
+static enum err round_print(FILE *out, const struct pool_round *r, size_t columns)
 {
     static const char share[] = "% of the memory taken";
     static const struct text_column titles[POOL_COLUMNS] = {
@@ -70,13 +70,17 @@ static enum err round_print(FILE *out, const struct pool_contest *c, const struc
     fprintf(out, "%s\n%s requests, %.1f a second, of %.0f and %.0f tokens; %s, %s a token\n\n", r->load,
             text_count(l->n_requests, n), l->rate, l->prompt, l->answer, text_mib(r->bytes, bytes),
             text_mib(r->token_bytes, token));
-    for (size_t i = 0; i < c->n_kinds; i++)
+    for (size_t i = 0; i < r->n_rows; i++)
         row_add(&t, &r->rows[i]);
     const enum err e = terminal_table_print(out, &t, columns);
-    for (size_t i = 0; i < c->n_kinds; i++)
+    for (size_t i = 0; i < r->n_rows; i++)
         if (r->rows[i].load.n_too_long > 0)
             fprintf(out, "%s leaves %s requests out: they never fit.\n", kv_kind_name(r->rows[i].kind),
                     text_count(r->rows[i].load.n_too_long, n));
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].load.play.n_wakes > 0)
+            fprintf(out, "%s changes the model on the card %s times.\n", kv_kind_name(r->rows[i].kind),
+                    text_count(r->rows[i].load.play.n_wakes, n));
     fputs("\n", out);
     return e;
 }
@@ -85,7 +89,7 @@ enum err pool_contest_print(FILE *out, const struct pool_contest *c, size_t colu
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < c->n_rounds && e == ERR_OK; i++)
-        e = round_print(out, c, &c->rounds[i], columns);
+        e = round_print(out, &c->rounds[i], columns);
     fputs("Tokens of the requests that run, for each GiB that their pool has taken for them,\n"
           "in the mean of all steps. Needed: what a layer looks back at. Outdated: what none\n"
           "does. Internal: the rest of blocks and slots. External: free between blocks of a\n"

@@ -31,8 +31,8 @@ static void pools_close(void *session)
 }
 
 static const struct flag_use bench_pools_flags[] = {
-    TAKES_AS(POLICY, "a pool to compare: contiguous, unshared, paged, mapped, kvcached or jenga (default: all); may be "
-                     "given several times"),
+    TAKES_AS(POLICY, "a pool to compare: contiguous, unshared, paged, mapped, kvcached, jenga or sleep (default: all); "
+                     "may be given several times"),
     TAKES(SEED), TAKES(JSON), TAKES(HELP), FLAGS_END,
 };
 
@@ -42,12 +42,12 @@ const struct subcommand cmd_bench_pools = {
     .summary = "compare pools for the KV cache of a server: what each makes of one memory",
     .text = "A load is a file of a published request trace (Azure, BurstGPT, Mooncake, by their columns), or requests "
             "that are made up, with the shape of a model and the size of the pool; replay --help pools lists what may "
-            "be said. Without one, four made-up loads are played.\n"
+            "be said. Without one, five made-up loads are played.\n"
             "\n"
             "Each is played against each pool, scheduled as vLLM schedules: PagedAttention's blocks, with and without "
             "prompts that share their beginnings, room for the longest request, vAttention's and kvcached's mapped "
-            "pages, Jenga's pages for layers of two kinds. They are modelled from descriptions; doc/zoo.md has the "
-            "rules. The table says how many tokens a GiB holds, what the rest of the memory is, and how many requests "
+            "pages, Jenga's pages for layers of two kinds, and, of several models on a card, vLLM's sleep mode. They "
+            "are modelled from descriptions; doc/zoo.md has the rules. The table says how many tokens a GiB holds, what the rest of the memory is, and how many requests "
             "were preempted.\n"
             "\n"
             "  replay bench-pools\n"

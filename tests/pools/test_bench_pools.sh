@@ -44,6 +44,17 @@ assert mooncake["paged"]["rate_most"] > 1.5 * mooncake["unshared"]["rate_most"]
 assert 0.60 < window["unshared"]["outdated_share"] < 0.63 and window["jenga"]["outdated_share"] == 0
 assert window["jenga"]["tokens_per_gib"] > 2 * window["unshared"]["tokens_per_gib"]
 EOF
+expect 0 'sleep changes the model on the card' bench-pools azure.csv,memory=12GiB,models=2,weights=5GiB,turn_s=20 \
+    azure.csv,memory=12GiB,models=2,weights=7GiB,turn_s=20 --json models.json
+python3 - <<'EOF' || fail "the figures of two models: $(cat out)"
+import json
+two, large = ({p["pool"]: p for p in l["pools"]} for l in json.load(open("models.json"))["loads"])
+# 2 GiB are left beside both, 1 GiB for each; 7 GiB beside one. In turns of 20 s the card changes hands twice a minute.
+assert two["kvcached"]["rate_most"] > 1.5 * two["unshared"]["rate_most"], two["kvcached"]
+assert two["sleep"]["wakes"] == 2 and two["sleep"]["rate_most"] is None
+# Weights of 14 GiB leave nothing: only one that sleeps serves.
+assert large["sleep"]["too_long"] == 0 and large["kvcached"]["too_long"] == 60 and large["paged"]["steps"] == 0
+EOF
 expect 2 'stands for 512 tokens, which blocks of 48 do not divide' bench-pools mooncake.jsonl,block=48
 expect 2 'no pool "pagd"' bench-pools azure.csv --policy pagd
 expect 2 'window_layers=40 are more than layers=32' bench-pools made,window_layers=40

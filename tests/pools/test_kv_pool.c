@@ -104,6 +104,22 @@ Test(kv_pool, pages_of_kvcached_are_shared_and_go_with_their_last_block)
     kv_pool_close(&p);
 }
 
+Test(kv_pool, models_share_no_page_of_kvcached)
+{
+    struct kv_shape shape = eight_billion;
+    shape.n_models = 2;
+    struct kv_pool p = pool_named("kvcached", &shape, 256, 0);
+    struct kv_hold a = { .number = 0, .model = 0 }, b = { .number = 1, .model = 1 }, c = { .number = 2, .model = 1 };
+    cr_expect(kv_pool_grow(&p, &a, 0, 512));
+    cr_expect(kv_pool_grow(&p, &b, 0, 512));
+    cr_expect_eq(mib_taken(&p), 256);
+    cr_expect(kv_pool_grow(&p, &c, 0, 512), "it is of the second model, whose page has room");
+    cr_expect_not(kv_pool_grow(&p, &c, 512, 513));
+    kv_pool_give(&p, &a, NULL);
+    cr_expect(kv_pool_grow(&p, &c, 512, 1024), "the page of the first model became free");
+    kv_pool_close(&p);
+}
+
 /* Layers in groups of two and three: blocks of 2 and 3 units, pages of 6, of which one holds three or two. */
 static const struct kv_shape mixed = { .layers = 5, .window_layers = 3, .window = 64, .layer_bytes = 64 << 10,
                                        .block_tokens = 16, .page_bytes = 2 * MIB, .longest = 8192, .step_tokens = 512 };
@@ -247,10 +263,11 @@ Test(kv_pool, any_order_of_steps_keeps_what_is_needed_and_gives_all_back)
             struct kv_shape shape = seed % 2 == 0 ? eight_billion : mixed;
             struct state of[HOLDS] = { { .done = 0 } };
             uint64_t random = seed;
+            shape.n_models = seed % 2 == 0 ? 3 : 1;
             shape.page_bytes = seed % 3 == 0 ? 512 << 10 : 2 * MIB;
             struct kv_pool p = pool_named(kv_kind_name(kv_kind_at(k)), &shape, 900, 8);
             for (uint32_t i = 0; i < HOLDS; i++)
-                of[i].hold.number = i;
+                of[i].hold = (struct kv_hold){ .number = i, .model = seed % 2 == 0 ? i % 3 : 0 };
             for (int i = 0; i < 20000; i++) {
                 step(&p, &of[random_next(&random) % HOLDS], &random);
                 expect_sums(&p, of, UINT64_C(900) * MIB);

@@ -168,6 +168,67 @@ Test(pool_load, rows_with_0_tokens_are_left_out_and_counted)
     cr_expect_float_eq(l.rate, 0.1, 1e-9);
 }
 
+/* ---- several models on one card ---- */
+
+/* Pages of one block, as many as `small` has. */
+static struct pool of_models(const char *kind, uint64_t turn_s)
+{
+    struct pool pool = small;
+    pool.kind = kv_kind_named(kind);
+    pool.shape = (struct kv_shape){ .layers = 1, .layer_bytes = 2, .block_tokens = 16, .page_bytes = 16,
+                                    .longest = 1600, .step_tokens = small.step_tokens, .n_models = 2 };
+    pool.bytes = small.tokens * 2;
+    pool.n_models = 2;
+    pool.turn_us = turn_s * 1000000;
+    return pool;
+}
+
+/* 8 prompts of 191 tokens, all for one model: it has 50 of 100 blocks, room for 4, or all. */
+Test(pool_load, a_model_that_alone_is_asked_has_the_whole_card_if_pages_are_common)
+{
+    const struct pool split = of_models("unshared", 10), common = of_models("kvcached", 10);
+    const struct pool_load halves = play(&split, 8, 0, 191, 2), whole = play(&common, 8, 0, 191, 2);
+    cr_expect_eq(halves.play.running_peak, 4, "%lu", (unsigned long)halves.play.running_peak);
+    cr_expect_eq(halves.play.n_waited, 4);
+    cr_expect_eq(whole.play.running_peak, 8);
+    cr_expect_eq(whole.play.n_waited, 0);
+    const struct pool each = of_models("unshared", 0);
+    cr_expect_eq(play(&each, 8, 0, 191, 2).play.running_peak, 8, "4 for each model");
+}
+
+/* The first holds the card for ten steps of 10 ms; the other model was asked after 1 ms, and takes 50 ms to wake. A
+ * third request, of the first model again, came later: it does not begin before. */
+Test(pool_load, a_model_that_sleeps_wakes_when_the_other_has_ended)
+{
+    struct pool pool = of_models("sleep", 0);
+    pool.wake_us = 50000;
+    const struct pool_load l = play_rows(&pool, "0,1000,10\n0.001,1000,10\n0.002,100,10\n");
+    cr_expect_eq(l.play.n_wakes, 2);
+    cr_expect_eq(l.play.running_peak, 1);
+    cr_expect_eq(l.play.n_waited, 2);
+    cr_expect_eq(l.play.longest_wait_us, 298000, "%lu", (unsigned long)l.play.longest_wait_us);
+}
+
+/* Two requests in each model's turn; they end in it. */
+Test(pool_load, a_model_that_is_asked_for_some_time_wakes_once)
+{
+    const struct pool pool = of_models("sleep", 10);
+    const struct pool_load l = play(&pool, 6, 5, 100, 10);
+    cr_expect_eq(l.play.n_wakes, 2, "%lu", (unsigned long)l.play.n_wakes);
+}
+
+/* Any load ends, with all requests answered, however little there is. */
+Test(pool_load, models_that_share_a_small_card_come_to_an_end)
+{
+    for (size_t k = 0; kv_kind_at(k) != NULL; k++) {
+        struct pool pool = of_models(kv_kind_name(kv_kind_at(k)), 0);
+        pool.shape.longest = 800;
+        const struct pool_load l = play(&pool, 60, 0.001, 300, 450);
+        cr_expect_eq(l.n_requests - l.n_too_long, 60, "%s", kv_kind_name(kv_kind_at(k)));
+        cr_expect_gt(l.play.n_steps, 450);
+    }
+}
+
 Test(pool_load, what_can_never_run_is_left_out)
 {
     struct pool pool = small;
