@@ -60,9 +60,9 @@ static enum err round_print(FILE *out, const struct pool_round *r, size_t column
     static const char share[] = "% of the memory taken";
     static const struct text_column titles[POOL_COLUMNS] = {
         { "pool", NULL, true, 0 },        { "tokens/GiB", NULL, false, 0 }, { "needed", share, false, 0 },
-        { "outdated", share, false, 4 },  { "internal", share, false, 0 },  { "external", share, false, 0 },
-        { "at once", NULL, false, 3 },    { "waited", NULL, false, 2 },     { "preempted", NULL, false, 0 },
-        { "most/s", NULL, false, 1 },
+        { "outdated", share, false, 2 },  { "internal", share, false, 0 },  { "external", share, false, 0 },
+        { "at once", NULL, false, 1 },    { "waited", NULL, false, 4 },     { "preempted", NULL, false, 0 },
+        { "most/s", NULL, false, 3 },
     };
     struct terminal_table t = { .columns = titles, .n_columns = POOL_COLUMNS, .bold_row = SIZE_MAX };
     char bytes[TEXT_NUMBER], token[TEXT_NUMBER], n[TEXT_NUMBER];
