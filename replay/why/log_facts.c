@@ -65,12 +65,15 @@ static bool is_before(const char *text, size_t at, size_t reach, const char *wor
 /* A variable is set here, unless PyTorch's own hint speaks: "try setting PYTORCH_CUDA_ALLOC_CONF=...". */
 static void take_variable(struct log_facts_walk *w, size_t at)
 {
+    static const char general[] = "PYTORCH_";
     char after[129] = "";
     if (is_before(w->text, at, 32, "try setting"))
         return;
     for (size_t i = 0; i + 1 < sizeof after && at + i < w->n && w->text[at + i] != '\n'; i++)
         after[i] = w->text[at + i];
-    w->facts.is_expandable_asked |= strstr(after, "expandable_segments:True") != NULL;
+    const bool is_asked = strstr(after, "expandable_segments:True") != NULL;
+    w->facts.is_expandable_asked |= is_asked;
+    w->facts.is_asked_by_own |= is_asked && !is_before(w->text, at, strlen(general), general);
     w->facts.is_split_asked |= strstr(after, "max_split_size_mb:") != NULL;
 }
 

@@ -24,6 +24,7 @@ struct log_facts {
     const char *within_advice;       /* its own options; NULL. Static */
     char recording[160];             /* of this run, as `run-sim` or `predict` names it in the log; "": none is named */
     bool is_expandable_asked;        /* the log shows that expandable_segments:True was set */
+    bool is_asked_by_own;            /* in the variable of its device; otherwise in PYTORCH_ALLOC_CONF only */
     bool is_split_asked;             /* the same of max_split_size_mb */
     bool is_not_in_force;            /* it says that expandable segments are not supported here */
 };

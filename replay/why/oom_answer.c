@@ -56,12 +56,18 @@ static bool holds_engine(const struct log_facts *facts)
     return is_within(facts, names) || (facts != NULL && facts->has_sleep);
 }
 
+/* It was asked for by a name that only newer releases read. */
+static bool is_not_read(const struct oom_text *t, const struct log_facts *facts)
+{
+    return facts != NULL && t->is_before_general && facts->is_expandable_asked && !facts->is_asked_by_own;
+}
+
 static bool is_expandable_on(const struct oom_text *t, const struct log_facts *facts, enum platform p)
 {
     const char *why;
     if (t->is_expandable || facts == NULL)
         return t->is_expandable;
-    return !facts->is_not_in_force && (facts->is_expandable_asked || (sets_segments(facts) != NULL &&
+    return !facts->is_not_in_force && !is_not_read(t, facts) && (facts->is_expandable_asked || (sets_segments(facts) != NULL &&
                                        platform_has_setting(p, "expandable_segments", &why)));
 }
 
@@ -194,7 +200,7 @@ struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts
     a.verdict = verdict_of(a.judgement.giver);
     a.verdict = is_over_reserve(t, &a) ? VERDICT_LIMITED : a.verdict;
     a.setting = find_setting(t, facts, &a);
-    if (facts != NULL && facts->is_not_in_force)
+    if ((facts != NULL && facts->is_not_in_force) || (is_not_read(t, facts) && a.setting != NULL))
         a.verdict = VERDICT_NOT_IN_FORCE;
     return a;
 }
@@ -704,7 +710,10 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
 {
     const struct oom_answer a = oom_answer_of(t, facts);
     struct words first = { .n = 0 };
-    if (a.verdict == VERDICT_NOT_IN_FORCE)
+    if (a.verdict == VERDICT_NOT_IN_FORCE && !facts->is_not_in_force)
+        words_add(&first, "Not in force: expandable_segments was asked for in PYTORCH_ALLOC_CONF, which PyTorch reads "
+                          "from 2.10 on, and this text is of an older release. Without it: ");
+    else if (a.verdict == VERDICT_NOT_IN_FORCE)
         words_add(&first, "Not in force: expandable_segments was asked for, and PyTorch says in the log that this "
                           "platform does not support it. Without it: ");
     add_verdict(&first, t, &a, has_one_memory(facts));

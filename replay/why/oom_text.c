@@ -153,6 +153,9 @@ static void read_hint(const char *text, struct oom_text *t)
         if (letters_find(text, variables[i], NULL) != NULL)
             t->variable = variables[i];
     t->names_max_split = letters_find(text, "try setting max_split_size_mb", NULL) != NULL;
+    t->is_before_general = t->is_early || t->names_max_split ||
+                           (strcmp(t->variable, "PYTORCH_ALLOC_CONF") != 0 &&
+                            letters_find(text, "notes/cuda.html#environment-variables", NULL) != NULL);
     t->expandable_reserve = letters_size_after(text, "exceeds the expandable-segment reserve of");
     t->is_expandable = t->expandable_reserve != OOM_TEXT_UNKNOWN ||
                        letters_find(text, "expandable_segments is enabled", NULL) != NULL;

@@ -39,6 +39,7 @@ struct oom_text {
     bool     is_headless;            /* it lacks its first words: another error's may stand there */
     bool     is_early;               /* the wording up to PyTorch 2.0 */
     bool     names_max_split;        /* max_split_size_mb */
+    bool     is_before_general;      /* of 2.9 or older, by its wording: PYTORCH_ALLOC_CONF is not read */
     bool     is_expandable;          /* expandable segments are on; known from 2.14 on */
     uint64_t expandable_reserve;     /* which the request exceeds, where expandable segments cannot grow beyond it */
     int64_t  rank;                   /* of a distributed program, as the line begins; -1: it does not say */

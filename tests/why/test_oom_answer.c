@@ -254,6 +254,22 @@ Test(oom_answer, expandable_segments_are_not_recommended_where_they_end_an_engin
     cr_expect_null(answer_with(this, 5, 20, 18, &own).setting);
 }
 
+Test(oom_answer, a_variable_that_the_release_does_not_read_sets_nothing)
+{
+    static const enum torch_release releases[] = { TORCH_2_1, TORCH_2_9, TORCH_2_10, TORCH_2_13 };
+    const struct log_facts general = { .platform = PLATFORM_LINUX, .is_expandable_asked = true };
+    const struct log_facts own = { .platform = PLATFORM_LINUX, .is_expandable_asked = true, .is_asked_by_own = true };
+    const struct pytorch_oom oom = refused(100 * MIB, 50 * MIB, 200 * MIB);
+    for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++) {
+        const struct oom_text t = text_of(releases[i], &oom);
+        const bool is_read = releases[i] >= TORCH_2_10;
+        const enum verdict_kind expected = is_read ? VERDICT_FRAGMENTED : VERDICT_NOT_IN_FORCE;
+        cr_expect_eq(oom_answer_of(&t, &general).verdict, expected, "release %zu", i);
+        cr_expect_eq(oom_answer_of(&t, &general).setting == NULL, is_read, "release %zu", i);
+        cr_expect_null(oom_answer_of(&t, &own).setting);
+    }
+}
+
 Test(oom_answer, a_machine_with_one_memory_blames_the_host_only_for_more_than_the_programs_own)
 {
     static const char small[] = "this process has 15.00 GiB memory in use. ";
