@@ -71,12 +71,16 @@ static bool is_expandable_on(const struct oom_text *t, const struct log_facts *f
                                        platform_has_setting(p, "expandable_segments", &why)));
 }
 
-/* A machine that has one memory only, which the host's programs and its page cache fill, too. A Grace CPU's card has
- * memory of its own beside the host's. */
+/* A Grace CPU's card has memory of its own beside the host's. */
+static bool is_grace(const char *machine)
+{
+    return strncmp(machine, "GH", 2) == 0 || strncmp(machine, "GB2", 3) == 0 || strncmp(machine, "GB3", 3) == 0;
+}
+
+/* A machine that has one memory only, which the host's programs and its page cache fill, too. */
 static bool has_one_memory(const struct log_facts *facts)
 {
-    return facts != NULL && facts->shared != NULL && strncmp(facts->shared, "GH", 2) != 0 &&
-           strncmp(facts->shared, "GB2", 3) != 0 && strncmp(facts->shared, "GB3", 3) != 0;
+    return facts != NULL && facts->shared != NULL && !is_grace(facts->shared);
 }
 
 /* ---- the account ---- */
@@ -449,10 +453,11 @@ static void print_apu(FILE *out, const char *machine, enum platform p)
 void oom_answer_print_shared(FILE *out, const char *machine, enum platform p)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "- %s shares the host's memory, so what fits is not known from these figures: programs of the "
-                  "host and its page cache take from the same memory, and a capacity may be what firmware or driver "
-                  "set aside, not "
-                  "what the machine has. `free -h` shows the host's side; no setting is recommended there.", machine);
+    words_add(&w, "- %s%s shares the host's memory, so what fits is not known from these figures: programs of the host "
+                  "and its page cache take from the same memory, and a capacity may be what firmware or driver set "
+                  "aside, not what the machine has.%s `free -h` shows the host's side; no setting is recommended "
+                  "there.", machine[0] == 'a' ? "A" : "", machine[0] == 'a' ? machine + 1 : machine,
+              is_grace(machine) ? "" : " What a program gets more of, the host has less of.");
     words_print_screen(out, &w);
     print_apu(out, machine, p);
 }

@@ -34,7 +34,7 @@ LACKING = {
     "rocm": ("nvidia-smi", "CUDA_VISIBLE_DEVICES"), "jetson": ("nvidia-smi", "CUDA_VISIBLE_DEVICES"),
     "xpu": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "torch.cuda.", "PYTORCH_CUDA"),
     "npu": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "torch.cuda.", "PYTORCH_CUDA"),
-    "mps": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "torch.cuda.", "PYTORCH_CUDA", "dmesg", "free -h"),
+    "mps": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "torch.cuda.", "PYTORCH_CUDA", "\"cuda\"", "dmesg", "free -h"),
     "windows": ("export ", "df -h", "dmesg", "free -h", "ulimit"),
     "rocm-windows": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "export ", "df -h", "dmesg", "free -h", "ulimit"),
 }
