@@ -67,8 +67,10 @@ static bool is_expandable_on(const struct oom_text *t, const struct log_facts *f
     const char *why;
     if (t->is_expandable || facts == NULL)
         return t->is_expandable;
-    return !facts->is_not_in_force && !is_not_read(t, facts) && (facts->is_expandable_asked || (sets_segments(facts) != NULL &&
-                                       platform_has_setting(p, "expandable_segments", &why)));
+    if (facts->is_not_in_force || is_not_read(t, facts))
+        return false;
+    return facts->is_expandable_asked ||
+           (sets_segments(facts) != NULL && platform_has_setting(p, "expandable_segments", &why));
 }
 
 /* A Grace CPU's card has memory of its own beside the host's. */
