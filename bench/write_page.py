@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Makes the page and the table from what bench/run measured: write_page.py VALUES MACHINE KEPT OUT [--only PART]
 
-With --only zoo or page, VALUES has that part's figures alone: all else in the page and the table in OUT stays as it is.
+With --only zoo, command or page, VALUES has that part's figures alone: all else in the page and the table in OUT stays
+as it is.
 KEPT is the table of an earlier run: what takes long and was not measured this time stays as it was. VALUES has lines
 `measure,case,metric,value`, repetitions in the order in which they ran; MACHINE has `name=value`. A ratio is taken
 within a repetition, whose parts ran directly after each other; the median is taken of these ratios.
@@ -106,6 +107,8 @@ def derive_all(samples):
         for name in ZOO:
             samples.derive("zoo", case, f"{name}_time_ratio", lambda best, p: best / p,
                            "default_events_per_s", f"{name}_events_per_s")
+    for case in samples.cases("command"):
+        samples.derive("command", case, "plan_to_none_ratio", lambda plan, none: plan / none, "plan_cpu_ms", "cpu_ms")
     for case in samples.cases("sweep"):
         samples.derive("sweep", case, "sweep_to_lanes_ratio", lambda s, l: s / l,
                        "policy_events_per_s", "lanes_events_per_s")
@@ -249,10 +252,11 @@ def torch_table(s):
 
 def command_table(s):
     return table(
-        ["trace", "events", "seconds", "million events/s"],
-        [[name_of(case), f"{s.median('command', case, 'events'):,.0f}",
-          s.cell("command", case, "clock_ms", ".2f", 1e-3),
-          s.cell("command", case, "clock_events_per_s", ".1f", 1e-6)] for case in s.cases("command")])
+        ["trace", "events", "seconds of the processors", "million events a second of them", "seconds by the clock",
+         "with `--plan`, times the processors' time"],
+        [[name_of(case), f"{s.median('command', case, 'events'):,.0f}", s.cell("command", case, "cpu_ms", ".2f", 1e-3),
+          s.cell("command", case, "cpu_events_per_s", ".1f", 1e-6), s.cell("command", case, "clock_ms", ".2f", 1e-3),
+          s.cell("command", case, "plan_to_none_ratio", ".2f")] for case in s.cases("command")])
 
 
 def seek_table(s):
@@ -401,9 +405,6 @@ Aim: 1.
 
 ## The command
 
-`replay TRACE --policy pytorch` as a person runs it, by the clock: the start of the program, the events through policy
-and meter, the live data that comes with every answer, and the report. No offline plan is asked for (`--plan`).
-
 {command}
 
 ## Compared with PyTorch's own allocator
@@ -507,6 +508,12 @@ The allocators of other libraries, and those that are as described, on the same 
 the time for an event beside that of `best-fit` in the same round. Aim: at most twice.
 
 {origin}{table}"""
+COMMAND_PART = """\
+`replay TRACE --policy pytorch` as a person runs it, from its start to its end: the events through policy and meter, the
+live data that comes with every answer, and the report. What passes by the clock grows with other work on the machine.
+The last column runs the same with the offline plan (`--plan`) in turn.
+
+{origin}{table}"""
 BROWSER_PART = """\
 The page of `replay report` in headless Chromium, drawn by the processor alone, 1440 pixels wide. A drag moves the
 cursor, or the window of time, before every frame; the browser shows at most 60 a second. Processor time is that of the
@@ -533,7 +540,8 @@ def write_page(samples, machine, path):
             engine=engine_table(samples), decode=decode_table(samples),
             settings=settings_table(samples), zoo=ZOO_PART.format(origin="", table=zoo_table(samples)),
             lanes=lanes_table(samples), sweep=sweep_table(samples),
-            command=command_table(samples), torch=torch_table(samples), others=others_table(samples),
+            command=COMMAND_PART.format(origin="", table=command_table(samples)),
+            torch=torch_table(samples), others=others_table(samples),
             imports=import_table(samples), sizes=size_table(samples), seek=seek_table(samples),
             scale=scale_table(samples), memory=memory_table(samples), record=record_table(samples),
             page=BROWSER_PART.format(origin="", table=page_table(samples))))
@@ -541,13 +549,14 @@ def write_page(samples, machine, path):
 
 # What can be measured alone: its part of the page, its table, what follows it, and what its table is one of.
 PARTS = {"zoo": (ZOO_PART, zoo_table, "\n\n## Decoding", "policies"),
+         "command": (COMMAND_PART, command_table, "\n\n## Compared with PyTorch's own allocator", "the command"),
          "page": (BROWSER_PART, page_table, "\n\n## Recording", "pages")}
 ONE_RUN = re.compile(r"All (?:is|but the tables? of .*? is) of one run\.")
 
 
 def say_one_run(page, of):
     """The page, whose head names each table that is of another run."""
-    names = re.findall("policies|pages", ONE_RUN.search(page)[0])
+    names = re.findall("policies|pages|the command", ONE_RUN.search(page)[0])
     names += [of] if of not in names else []
     return ONE_RUN.sub(f"All but the table{'s' if len(names) > 1 else ''} of {' and of '.join(names)} is of one run.",
                        page)
