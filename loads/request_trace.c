@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_LINE_MAX = INPUT_PEEK_MAX, US_PER_S = 1000000, US_PER_MS = 1000, COLUMNS_SEEN = 200 };
+enum { JSON_LINE_MAX = INPUT_PEEK_MAX, US_PER_S = 1000000, US_PER_MS = 1000, COLUMNS_SEEN = 200,
+       BEGINNING = 256 };
 
 void request_trace_free(struct request_trace *t)
 {
@@ -313,18 +314,35 @@ static enum err json_read(struct input *in, const char *path, size_t n_max, stru
     return e;
 }
 
+/* Passes over a byte order mark. *first: the first byte that is no blank and ends no line; 0: there is none nearby. */
+static enum err begin(struct input *in, unsigned char *first, struct err_detail *err)
+{
+    static const unsigned char byte_order_mark[] = {0xEF, 0xBB, 0xBF};
+    const unsigned char *bytes;
+    size_t n, i;
+    *first = 0;
+    const enum err e = input_peek(in, BEGINNING, &bytes, &n, err);
+    if (e != ERR_OK)
+        return e;
+    const bool has_mark = n >= sizeof byte_order_mark && memcmp(bytes, byte_order_mark, sizeof byte_order_mark) == 0;
+    for (i = has_mark ? sizeof byte_order_mark : 0; i < n && memchr(" \t\r\n", bytes[i], 4) != NULL; i++)
+        ;
+    *first = i < n ? bytes[i] : 0;
+    input_skip(in, has_mark ? sizeof byte_order_mark : 0);
+    return ERR_OK;
+}
+
 enum err request_trace_read_input(struct input *in, const char *name, size_t n_max, struct request_trace *out,
                                   struct err_detail *err)
 {
-    const unsigned char *bytes;
-    size_t n;
+    unsigned char first;
     *out = (struct request_trace){.number_of_id = {.seed = hash_seed()}};
-    enum err e = input_peek(in, 1, &bytes, &n, err);
-    if (e == ERR_OK && n > 0 && bytes[0] == '[')
+    enum err e = begin(in, &first, err);
+    if (e == ERR_OK && first == '[')
         return err_at(err, ERR_FORMAT, 0, name, "an array of JSON: wanted is an object a line, with timestamp, "
                       "input_length and output_length, or CSV; a conversation has no times and no tokens");
     if (e == ERR_OK)
-        e = n > 0 && bytes[0] == '{' ? json_read(in, name, n_max, out, err) : csv_read(in, name, n_max, out, err);
+        e = first == '{' ? json_read(in, name, n_max, out, err) : csv_read(in, name, n_max, out, err);
     if (out->id_tokens == 0)
         out->id_tokens = REQUEST_ID_TOKENS;
     if (e == ERR_OK && out->n_requests == 0)

@@ -226,6 +226,9 @@ Test(loads, request_traces_are_read_by_the_names_of_their_columns)
          2, 1500000, 600, 3, 2},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n"
          "2024-05-10 00:00:00.017335+00:00,2399,6\n", 2, 7405, 2399, 6, 0},
+        {"\xef\xbb\xbfTIMESTAMP,ContextTokens,GeneratedTokens\r\n1,10,1\r\n2,33,9\r\n", 2, 1000000, 33, 9, 0},
+        {"\n {\"timestamp\": 0, \"input_length\": 9, \"output_length\": 1}\n"
+         "{\"timestamp\": 1000, \"input_length\": 33, \"output_length\": 9}\n", 2, 1000000, 33, 9, 0},
         {"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n1.5,1,700,20\n2.5,0,33,9\n", 2, 1000000, 33, 9, 0},
         {"{\"chat_id\": 1, \"parent_chat_id\": -1, \"timestamp\": 0.0, \"input_length\": 20, \"output_length\": 2, "
          "\"type\": \"text\", \"turn\": 1, \"hash_ids\": [0, 1]}\n"
