@@ -76,8 +76,8 @@ def pool_rows(replay):
            f"{jenga['external_share']:.0%} of the memory is free between blocks",
            "supported; its cache of prefixes is not modelled, and times are not tested")
     yield ("Models on one card that map their pages on demand use what another leaves", "kvcached, its README",
-           f"Two models, asked for 15 seconds each in turn: none waits up to {two['kvcached']['rate_most']:.0f} requests "
-           f"a second, and up to {two['paged']['rate_most']:.0f} if each has half. "
+           f"Two models, asked for 15 seconds each in turn: none waits up to {two['kvcached']['rate_most']:.0f} "
+           f"requests a second, and up to {two['paged']['rate_most']:.0f} if each has half. "
            f"{two['kvcached']['external_share']:.0%} of the memory mapped is free inside of pages of 2 MiB",
            "supported; the requests are made up, and the time of mapping is not tested")
 
