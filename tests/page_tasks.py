@@ -102,7 +102,7 @@ def compare_settings(browser):
     person = Person(browser, 'oom-fragmented')
     person.click('#jump [data-to=detail]')
     for side, words in ('a', 'as it ran'), ('b', 'recommended'):
-        picked = browser.eval("document.getElementById('pick-%s').selectedOptions[0].textContent" % side)
+        picked = browser.eval("document.getElementById('role-%s').textContent" % side)
         expect(person.sees('#map-' + side) and words in picked, side, 'is', picked)
     return person.actions
 

@@ -314,9 +314,12 @@ function listenToMaps() {
 
 function drawPickers() {
   for (const which of ['a', 'b']) {
-    const select = byId('pick-' + which);
-    select.replaceChildren(...runsHere().map(run => element('option', { value: run.row, textContent: roleText(run.row) +
-      (isOk(data.rows[run.row]) ? '' : ' (' + data.rows[run.row][ROW.outcome] + ')') })));
-    select.value = view[which];
+    const select = byId('pick-' + which), row = view[which];
+    select.replaceChildren(...runsHere().map(run => element('option', { value: run.row, textContent: shortLabel(
+      settingOf(data.rows[run.row])).replace(PREFIX, '') + (isOk(data.rows[run.row]) ? '' :
+      ' (' + data.rows[run.row][ROW.outcome] + ')') })));
+    select.value = row;
+    byId('role-' + which).textContent = scene.runs.has(row) ? roleOf(row) : '';
+    select.title = scene.runs.has(row) ? roleText(row) : '';
   }
 }

@@ -138,7 +138,7 @@ function drawHolderTable(root, held) {
   }
   const top = [...lines.values()].sort((a, b) => b.bytes - a.bytes).slice(0, 10);
   table(byId('holders'), [
-    { title: scene.trace.stacks.nodes.length > 0 ? 'line' : 'size', value: l => l.name, show: l => l.name },
+    { title: scene.trace.stacks.nodes.length > 0 ? 'line' : 'size', value: l => l.name, show: l => breakable(l.name) },
     { title: 'live', value: l => l.bytes, show: l => bytesText(l.bytes) },
     { title: 'share', fold: 1, unit: '%', value: l => l.bytes,
       show: l => (100 * l.bytes / (root.bytes || 1)).toFixed(1) },

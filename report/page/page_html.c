@@ -205,6 +205,17 @@ static void put_figures(FILE *out, const struct page_answer *a)
     fputs("</dl>\n", out);
 }
 
+/* A line for a shell, which may break after "=", ":" and "," where it is longer than the page is wide. */
+static void put_shell_line(FILE *out, const char *text)
+{
+    for (size_t n; *text != '\0'; text += n) {
+        n = strcspn(text, "=:,");
+        n += text[n] != '\0';
+        put_text(out, text, n);
+        fputs(text[n] != '\0' ? "<wbr>" : "", out);
+    }
+}
+
 /* The answer stands in the page itself, so that it is seen before any script has run. */
 static void put_answer(FILE *out, const struct page *p)
 {
@@ -223,7 +234,7 @@ static void put_answer(FILE *out, const struct page *p)
     if (a->paste != NULL) {
         put_paragraph(out, "when", a->when != NULL ? a->when : "Set this before the program starts:");
         fputs("<div class=\"paste\"><pre><code>", out);
-        put_text(out, a->paste, strlen(a->paste));
+        put_shell_line(out, a->paste);
         fputs("</code></pre><button type=\"button\" class=\"plain\" id=\"copy-paste\" hidden>Copy"
               "</button></div>\n", out);
         if (a->promise != NULL)

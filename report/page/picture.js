@@ -146,8 +146,8 @@ const kindColor = kind => color('kind-' + kind);
 /* A pen knows where the plot is and how high a byte stands. */
 function penOf(context, x, y, width, height, most) {
   const scale = height / (most * 1.08);
-  return { context, levels: [], curves: [], left: x, top: y, width, height, right: x + width, base: y + height,
-    yOf: bytes => y + height - bytes * scale, xOf: moment => x + width * moment / scene.trace.n_events };
+  return { context, levels: [], names: [], curves: [], left: x, top: y, width, height, right: x + width,
+    base: y + height, yOf: bytes => y + height - bytes * scale, xOf: moment => x + width * moment / scene.trace.n_events };
 }
 
 function drawScale(pen, most) {
@@ -251,6 +251,8 @@ function drawLevel(pen, bytes, text, dash) {
   const isTaken = picture.refusals.some(([moment]) => pen.xOf(moment) < pen.left + LEVEL_NAME);
   context.textAlign = isTaken ? 'end' : 'start';
   writeOver(context, text, isTaken ? pen.right - 6 : pen.left + 6, y - 5);
+  const width = context.measureText(text).width, left = isTaken ? pen.right - 6 - width : pen.left + 6;
+  pen.names.push({ left: left - 3, right: left + width + 3, top: y - 17, bottom: y - 1 });
 }
 
 /* A refused request stands on what was live; the last one carries its size. */
@@ -274,9 +276,13 @@ function drawRefused(pen) {
   });
 }
 
+/* Whether a box of pixels covers no name of a level. */
+const isUnnamed = (pen, box) => pen.names.every(name => name.right < box.left || name.left > box.right ||
+  name.bottom < box.top || name.top > box.bottom);
+
 /* Whether a box of pixels covers no curve and no level, and, if `isStrict`, no area either. */
 function isClear(pen, box, isStrict) {
-  if (pen.levels.some(y => y > box.top && y < box.bottom))
+  if (pen.levels.some(y => y > box.top && y < box.bottom) || !isUnnamed(pen, box))
     return false;
   const from = Math.max(1, Math.floor(box.left - pen.left)), to = Math.min(pen.width, Math.ceil(box.right - pen.left));
   for (let x = from; x < to; x++) {
@@ -298,7 +304,8 @@ function writeRefused(pen, text, x, y) {
     const left = isLeft ? x - away - width : x + away, base = Math.max(pen.top + 12, y + down);
     return { left: left - 3, right: left + width + 3, top: base - 12, bottom: base + 4, base };
   })).filter(box => box.left > pen.left && box.right < pen.right);
-  const box = boxes.find(one => isClear(pen, one, true)) ?? boxes.find(one => isClear(pen, one, false)) ?? boxes[0];
+  const box = boxes.find(one => isClear(pen, one, true)) ?? boxes.find(one => isClear(pen, one, false)) ??
+    boxes.find(one => isUnnamed(pen, one)) ?? boxes[0];
   if (box)
     writeOver(context, text, box.left + 3, box.base);
 }

@@ -273,8 +273,9 @@ function drawGroups(held = heldNow().held) {
   if (others > 0) {
     const sample = element('i');
     sample.style.background = cssOf(shadeOf(GROUPS_COLOURED).even);
+    const [one, many] = { size: ['size', 'sizes'], line: ['line', 'lines'] }[view.color] ?? ['category', 'categories'];
     buttons.push(element('span', { className: 'group' }, sample, grouped(others) + ' other ' +
-      (view.color === 'size' ? 'sizes' : view.color === 'line' ? 'lines' : 'categories')));
+      (others === 1 ? one : many)));
   }
   byId('groups').replaceChildren(...buttons, element('span', { className: 'quiet', textContent: 'Shares: ' +
     HOLD_WORDS[view.hold] + '.' }));
