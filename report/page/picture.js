@@ -147,7 +147,8 @@ const kindColor = kind => color('kind-' + kind);
 function penOf(context, x, y, width, height, most) {
   const scale = height / (most * 1.08);
   return { context, levels: [], names: [], curves: [], left: x, top: y, width, height, right: x + width,
-    base: y + height, yOf: bytes => y + height - bytes * scale, xOf: moment => x + width * moment / scene.trace.n_events };
+    base: y + height, yOf: bytes => y + height - bytes * scale,
+    xOf: moment => x + width * moment / scene.trace.n_events };
 }
 
 function drawScale(pen, most) {
