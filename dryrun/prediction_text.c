@@ -253,7 +253,7 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
                 "single number is 1e-6. A program that branches on them may take another way.");
     assume_loops(a, &run->made);
     assume_branches(a, p, &run->made);
-    if (run->made.jax.is_there && !run->is_enlarged)
+    if ((run->made.jax.is_there || run->made.jax.mixed[0] != '\0') && !run->is_enlarged)
         jax_held_say(assumption_add(a), &run->made.jax);
     assume_range(a, &p->rows[0]);
     assume_sizes(a, &run->made);

@@ -32,6 +32,7 @@ enum { TAIL_BYTES = 65536 };
 #define SHUT "It wanted to write where no overlay keeps its files safe, which is read-only meanwhile: let it write " \
              "to another folder, or use --no-overlay."
 #define CARD "It asked for a card that is not there: simulate as many as it uses, as in --device 24GiB,count=2."
+#define MIXED "Install JAX's parts of one release: pip install -U \"jax[cuda13]\", or cuda12."
 #define CODE "A package that it imports is missing: install it for the Python that runs the program."
 
 static const char missing[] = DATA;
@@ -51,6 +52,7 @@ static const struct reason reasons[] = {
     { "UnpicklingError", BROKEN }, { "PytorchStreamReader failed", BROKEN }, { "Ran out of input", BROKEN },
     { "ArrowInvalid", BROKEN }, { "SafetensorError", BROKEN }, { "HeaderTooLarge", BROKEN }, { "BadZipFile", BROKEN },
     { "can't open file", NAME },
+    { "JAX's parts are of different releases", MIXED }, { "not compatible with the installed jaxlib", MIXED },
     { "FileNotFoundError", missing }, { "No such file or directory", missing },
 };
 

@@ -5,11 +5,13 @@ What it holds: Device.memory_stats(), once a second and at the program's end; dr
 public, and costs nothing. Each request, if a recording is wanted (REPLAY_TORCH_RECORD): XLA's own profile, of the host
 alone, which TensorBoard's memory viewer reads. import/import_xplane.c does too.
 
+jax-mixed           versions of JAX's parts, if they are of different releases: then no profile is made
 PID.xplane.pb       the profile, when the program has ended in any way but a kill
 PID.cut.xplane.pb   the same if the program would have gone on: a signal ended it, it was refused memory, or it began a
                     profile of its own
 """
 import atexit
+import importlib.metadata
 import os
 import signal
 import sys
@@ -140,6 +142,31 @@ def _is_refused(error):
     return error is not None
 
 
+def _version(part):
+    try:
+        return importlib.metadata.version(part)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def mixed_releases():
+    """"jaxlib 0.10.2, jax-cuda13-pjrt 0.12.0", if JAX's parts are of different releases; else None. JAX itself compares
+    its plugin alone. Of the others the layouts differ, and XLA's profiler ends the program."""
+    parts = ["jaxlib"] + ["jax-cuda%d-%s" % (cuda, part) for cuda in (12, 13) for part in ("plugin", "pjrt")]
+    found = [(part, version) for part in parts for version in [_version(part)] if version]
+    releases = {tuple(version.split(".")[:3]) for _, version in found}
+    return ", ".join("%s %s" % pair for pair in found) if len(releases) > 1 else None
+
+
+def say_mixed(folder):
+    mixed = mixed_releases()
+    if mixed is None:
+        return
+    with open(os.path.join(folder, "jax-mixed"), "w") as f:
+        f.write(mixed)
+    print("replay: JAX's parts are of different releases: %s" % mixed, file=sys.stderr, flush=True)
+
+
 def _complain(reason):
     print("replay: JAX's requests are not recorded: %s: %s" % (type(reason).__name__, reason), file=sys.stderr)
 
@@ -149,7 +176,7 @@ def record(plugin, after):
     sitecustomize's."""
     folder = os.environ.get("REPLAY_TORCH_RECORD")
     initialize = getattr(plugin, "initialize", None)
-    if not folder or initialize is None:
+    if not folder or initialize is None or mixed_releases() is not None:
         return
 
     def initialize_and_record():
@@ -165,6 +192,7 @@ def install(jax):
     folder = os.environ.get("REPLAY_CUDASIM_JOURNAL")
     if not folder:
         return
+    say_mixed(folder)
     arrays = sys.modules.get("jax._src.array")
     if hasattr(arrays, "ArrayImpl"):
         pass_checks(arrays.ArrayImpl)

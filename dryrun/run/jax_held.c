@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define JAX_USUAL_SHARE 0.75
@@ -16,21 +17,37 @@
 /* A line: peak, pool and limit in bytes, and 1 if it preallocates. */
 static bool take_line(struct jax_held *h, const char *line)
 {
-    struct jax_held one = { .is_there = true };
+    struct jax_held one = *h;
     int preallocates = 0;
     if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %d", &one.peak_bytes, &one.pool_bytes, &one.limit_bytes,
                &preallocates) != 4)
         return false;
+    one.is_there = true;
     one.preallocates = preallocates != 0;
     if (!h->is_there || one.peak_bytes >= h->peak_bytes)
         *h = one;
     return true;
 }
 
+/* A program may have put anything there. */
+static void read_mixed(const char *journals, struct jax_held *out)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s/jax-mixed", journals) >= sizeof path)
+        return;
+    FILE *f = journal_folder_text(path);
+    if (f != NULL && fgets(out->mixed, sizeof out->mixed, f) != NULL)
+        out->mixed[strspn(out->mixed, "abcdefghijklmnopqrstuvwxyz0123456789., -+")] = '\0';
+    if (f != NULL)
+        fclose(f);
+    unlink(path);
+}
+
 void jax_held_read(const char *journals, struct jax_held *out)
 {
     char path[PATH_MAX], line[256];
     *out = (struct jax_held){ .is_there = false };
+    read_mixed(journals, out);
     if ((size_t)snprintf(path, sizeof path, "%s/jax-held", journals) >= sizeof path)
         return;
     FILE *f = journal_folder_text(path);
@@ -59,6 +76,9 @@ void jax_held_policy(const struct jax_held *h, uint64_t limit_bytes, char out[st
 void jax_held_say(struct words *out, const struct jax_held *h)
 {
     char peak[UNITS_TEXT], pool[UNITS_TEXT], limit[UNITS_TEXT];
+    if (h->mixed[0] != '\0')
+        words_add(out, "JAX's parts are of different releases (%s): its requests are not recorded, and the program may "
+                  "end by it. Install those of one release: pip install -U \"jax[cuda13]\", or cuda12. ", h->mixed);
     if (!h->is_there)
         return;
     if (h->pool_bytes == 0 && h->peak_bytes > 0) {

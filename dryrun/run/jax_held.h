@@ -13,15 +13,18 @@
 #include <stdint.h>
 
 /* Of the process and device that held most. */
+enum { JAX_MIXED_TEXT = 200 };
+
 struct jax_held {
     bool     is_there;
     uint64_t peak_bytes;             /* in use: what its programs and arrays took at once */
     uint64_t pool_bytes;             /* of the card, at most */
     uint64_t limit_bytes;            /* that it may take */
     bool     preallocates;           /* takes the limit at once */
+    char     mixed[JAX_MIXED_TEXT];  /* "jaxlib 0.10.2, ...": JAX's parts, if they are of different releases; else "" */
 };
 
-/* In the folder of a run's journals, and removes the file there. Lines that are none of ours are passed over. */
+/* In the folder of a run's journals, and removes the files there. Lines that are none of ours are passed over. */
 void jax_held_read(const char *journals, struct jax_held *out);
 
 /* What it may take of a card of `total_bytes`, as a share. JAX counts a card's memory to some MiB otherwise than its
@@ -32,7 +35,8 @@ double jax_held_share(const struct jax_held *h, uint64_t total_bytes);
 enum { JAX_POLICY_TEXT = 96 };
 void jax_held_policy(const struct jax_held *h, uint64_t limit_bytes, char out[static JAX_POLICY_TEXT]);
 
-/* Sentences: what it held, and what that tells of the card; nothing if JAX did not run. */
+/* Sentences: what it held, and what that tells of the card; of parts that do not fit each other;
+ * nothing if JAX did not run. */
 void jax_held_say(struct words *out, const struct jax_held *h);
 
 #endif

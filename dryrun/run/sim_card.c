@@ -551,7 +551,8 @@ bool sim_card_has_search(const struct sim_card *c)
 bool sim_card_is_of_library(const struct sim_card *c)
 {
     const unsigned libraries = 1u << CALL_FRAMEWORK_JAX | 1u << CALL_FRAMEWORK_TENSORFLOW;
-    return c->jax.is_there || ((c->frameworks & libraries) != 0 && (c->frameworks & 1u << CALL_FRAMEWORK_PYTORCH) == 0);
+    return c->jax.is_there || c->jax.mixed[0] != '\0' ||
+           ((c->frameworks & libraries) != 0 && (c->frameworks & 1u << CALL_FRAMEWORK_PYTORCH) == 0);
 }
 
 bool sim_card_has_asked_events(const struct sim_card *c)
@@ -568,7 +569,7 @@ static void print_jax(const struct sim_card *c)
 {
     struct words w = {0};
     jax_held_say(&w, &c->jax);
-    if (c->jax.is_there)
+    if (w.n > 0)
         print_paragraph(w.text);
 }
 

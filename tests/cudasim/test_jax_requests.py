@@ -48,6 +48,22 @@ for program, is_cut, what in ENDS:
             failures += 1
             print("FAILED: a recording that ends %s: %s" % (what, found), file=sys.stderr)
 
+# XLA's profiler ends a program whose parts of JAX are of different releases: none is begun, and the versions are named.
+for versions, is_mixed in (("0.11.2", "0.11.2"), False), (("0.12.0", "0.12.0.1"), False), (("0.10.2", "0.12.0"), True):
+    with tempfile.TemporaryDirectory() as folder:
+        for part, version in zip(("jaxlib", "jax-cuda13-pjrt"), versions):
+            info = pathlib.Path(folder) / ("%s-%s.dist-info" % (part.replace("-", "_"), version))
+            info.mkdir()
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (part, version))
+        said = subprocess.run([sys.executable, "-c", START + "replay_jax.say_mixed(%r)" % folder], capture_output=True,
+                              text=True, timeout=60, env=dict(os.environ, REPLAY_TORCH_RECORD=folder,
+                                                              PYTHONPATH=folder))
+        made = {name.partition(".")[2] or name for name in os.listdir(folder) if "dist-info" not in name}
+        named = "jaxlib %s, jax-cuda13-pjrt %s" % versions
+        if made != ({"jax-mixed"} if is_mixed else {"xplane.pb"}) or is_mixed != (named in said.stderr):
+            failures += 1
+            print("FAILED: of %s: %s, %s" % (named, made, said.stderr), file=sys.stderr)
+
 # What guards an error holds, though no kernel computed it.
 CHECKS = """
 import sys, types

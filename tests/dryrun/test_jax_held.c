@@ -43,6 +43,32 @@ Test(jax_held, the_device_that_held_most_counts_by_its_last_line)
     cr_expect_eq(h.limit_bytes, 1000);
 }
 
+Test(jax_held, parts_of_different_releases_are_named_and_nothing_but_names_is_taken)
+{
+    const struct { const char *line, *mixed; } cases[] = {
+        { "jaxlib 0.10.2, jax-cuda13-pjrt 0.12.0", "jaxlib 0.10.2, jax-cuda13-pjrt 0.12.0" },
+        { "jaxlib 1\n\033[2J", "jaxlib 1" },
+        { "\033[2J", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char folder[] = "/tmp/replay-test-XXXXXX", path[64];
+        struct words w = { .n = 0 };
+        struct jax_held h;
+        cr_assert_not_null(mkdtemp(folder));
+        snprintf(path, sizeof path, "%s/jax-mixed", folder);
+        FILE *f = fopen(path, "w");
+        cr_assert_not_null(f);
+        fputs(cases[i].line, f);
+        fclose(f);
+        jax_held_read(folder, &h);
+        cr_expect_str_eq(h.mixed, cases[i].mixed);
+        cr_expect_not(h.is_there);
+        cr_expect_eq(rmdir(folder), 0, "the file goes with its reading");
+        jax_held_say(&w, &h);
+        cr_expect_eq(strstr(w.text, "different releases") != NULL, h.mixed[0] != '\0');
+    }
+}
+
 Test(jax_held, the_words_name_the_setting_that_the_program_has_not)
 {
     struct words taken = { .n = 0 }, grown = { .n = 0 };
