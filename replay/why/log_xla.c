@@ -12,6 +12,10 @@
 #include <string.h>
 
 enum { REACH = 1 << 16, LINES = 2000 };      /* a list lies so near to its error, and is no longer */
+enum { MAP_LETTERS = 100, MAP_FREE_PERCENT = 50 };       /* BFC's map is so wide; with less in use it is mostly free */
+
+/* A program that takes less is not what fills a card. */
+#define LITTLE_BYTES GIB
 
 #define UNKNOWN UINT64_MAX
 
@@ -240,13 +244,32 @@ static void read_own(const char *text, size_t n, size_t at, struct log_xla *x)
     take_size(&used, " of ", &x->capacity);
 }
 
+/* BFC's map of its memory, at the end of a line: an asterisk is in use, an underscore is free. The last one before the
+ * error counts. */
+static void read_map(const struct part *near, const char *error, struct log_xla *x)
+{
+    const char *line = near->at;
+    for (const char *at; line < error && (at = memchr(line, '\n', (size_t)(near->end - line))) != NULL; line = at + 1) {
+        const char *end = at;
+        int n = 0, used = 0;
+        while (end > line && (end[-1] == '\r' || end[-1] == ' '))
+            end--;
+        for (; n < MAP_LETTERS && end - n > line && (end[-n - 1] == '*' || end[-n - 1] == '_'); n++)
+            used += end[-n - 1] == '*';
+        if (n == MAP_LETTERS)
+            x->map_percent = used * 100 / MAP_LETTERS;
+    }
+}
+
 void log_xla_read(const char *text, size_t n, size_t at, struct log_xla *out)
 {
     const size_t from = at > REACH ? at - REACH : 0, to = n - at > REACH ? at + REACH : n;
     const struct part near = { text + from, text + to };
     *out = (struct log_xla){ .asked = UNKNOWN, .free = UNKNOWN, .used = UNKNOWN, .capacity = UNKNOWN,
-                             .arguments = UNKNOWN, .results = UNKNOWN, .temporaries = UNKNOWN, .total = UNKNOWN };
+                             .arguments = UNKNOWN, .results = UNKNOWN, .temporaries = UNKNOWN, .total = UNKNOWN,
+                             .map_percent = -1 };
     read_own(text, n, at, out);
+    read_map(&near, text + at, out);
     const char *list = find_list(&near, text + at);
     out->is_found = list != NULL;
     if (list != NULL)
@@ -312,7 +335,11 @@ static void print_lever(FILE *out, const struct log_xla *x)
     const uint64_t kept = (x->arguments == UNKNOWN ? 0 : x->arguments) + (x->results == UNKNOWN ? 0 : x->results);
     if (x->temporaries == UNKNOWN || x->total == UNKNOWN)
         return;
-    if (x->temporaries > kept)
+    if (x->total < LITTLE_BYTES && x->capacity == UNKNOWN)
+        text_print_screen(out, "- That is little of any card, so other arrays or another process hold the rest, and "
+                               "this function is not what to change. jax.live_arrays() lists the first, nvidia-smi "
+                               "the second.");
+    else if (x->temporaries > kept)
         text_print_screen(out, "- Temporaries are the larger part: recompute (jax.checkpoint), cut the batch, or shard "
                                "the largest of them. Donating arguments changes less.");
     else
@@ -320,8 +347,21 @@ static void print_lever(FILE *out, const struct log_xla *x)
                                "(donate_argnums), shard them, or take a smaller type. Recomputing changes less.");
 }
 
+static void print_map(FILE *out, const struct log_xla *x)
+{
+    struct words w = { .n = 0 };
+    if (x->map_percent < 0)
+        return;
+    words_add(&w, "- By its map in the log the allocator had %d%% of its memory in use.", x->map_percent);
+    if (x->map_percent < MAP_FREE_PERCENT)
+        words_add(&w, " So it is not what is live that fills it: the request is larger than its largest free part. Ask "
+                      "for less at once, or give the allocator more of the card.");
+    words_print_screen(out, &w);
+}
+
 void log_xla_print(FILE *out, const struct log_xla *x)
 {
+    print_map(out, x);
     if (!x->is_found)
         return;
     print_total(out, x);

@@ -26,6 +26,7 @@ struct log_xla {
     bool     is_found;               /* a list is; the sizes of the error's own line may be known without */
     uint64_t asked, free;            /* in the error's line */
     uint64_t used, capacity;         /* of HBM */
+    int      map_percent;            /* in use of what BFC has of the card, by the map in its log; -1: there is none */
     uint64_t arguments, results, temporaries, total;
     struct log_xla_buffer at[LOG_XLA_BUFFERS];       /* in the order of the list: the largest first */
     size_t   n;
@@ -34,8 +35,8 @@ struct log_xla {
 /* Of the list nearest to the error at text[at], which may stand before or after it. */
 void log_xla_read(const char *text, size_t n, size_t at, struct log_xla *out);
 
-/* Paragraphs after "- ": what the program takes, its largest buffers, and what makes the largest part smaller. Nothing
- * if no list was found. */
+/* Paragraphs after "- ": what BFC's map shows, what the program takes, its largest buffers, and what makes the largest
+ * part smaller. Of the list nothing if none was found. */
 void log_xla_print(FILE *out, const struct log_xla *x);
 
 #endif

@@ -7,6 +7,8 @@
 #include "base/units.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Whether the phrase stands where its first letter first does. */
@@ -61,6 +63,50 @@ Test(log_parts, the_list_of_buffer_assignment_is_read)
     cr_expect_str_eq(x.at[0].line, "model.py:88");
     cr_expect_str_eq(x.at[0].shape, "f32[16,32]");
     cr_expect(x.at[1].is_argument && x.at[1].bytes == 512 * MIB);
+}
+
+static void expect_said(const char *text, const char *error, const char *said, const char *unsaid)
+{
+    struct log_xla x;
+    char *out = NULL;
+    size_t n;
+    log_xla_read(text, strlen(text), (size_t)(strstr(text, error) - text), &x);
+    FILE *f = open_memstream(&out, &n);
+    log_xla_print(f, &x);
+    fclose(f);
+    for (char *at = out; (at = strchr(at, '\n')) != NULL && at[1] == ' '; at++)
+        memmove(at + 1, at + 3, strlen(at + 3) + 1);
+    for (char *at = out; (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+    cr_expect_not_null(strstr(out, said), "%s", out);
+    cr_expect_null(strstr(out, unsaid), "%s", out);
+    free(out);
+}
+
+Test(log_parts, a_function_that_takes_little_is_not_what_to_change)
+{
+    static const char little[] = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes.\n"
+                                 "BufferAssignment stats:\n             parameter allocation:    8.00MiB\n"
+                                 "        maybe_live_out allocation:    8.00MiB\n"
+                                 "     preallocated temp allocation:         0B\n"
+                                 "                 total allocation:   16.00MiB\n";
+    expect_said(little, "RESOURCE", "is not what to change", "donate");
+    expect_said(of_card, "RESOURCE", "Temporaries are the larger part", "is not what to change");
+}
+
+#define TEN(letters) letters letters letters letters letters letters letters letters letters letters
+#define MAP(letters) "W bfc_allocator.cc:512] " TEN(letters) "\n"
+
+Test(log_parts, the_map_of_bfc_tells_how_full_it_was)
+{
+    static const char empty[] = MAP("**********") MAP("*_________") "RESOURCE_EXHAUSTED: Out of memory";
+    static const char full[] = MAP("*********_") "RESOURCE_EXHAUSTED: Out of memory\n" MAP("__________");
+    static const char none[] = "W " TEN("*********") "\nRESOURCE_EXHAUSTED: Out of memory while";
+    struct log_xla x;
+    expect_said(empty, "RESOURCE", "had 10% of its memory in use. So it is not", "100%");
+    expect_said(full, "RESOURCE", "had 90% of its memory in use.", "So it is not");
+    log_xla_read(none, sizeof none - 1, (size_t)(strstr(none, "RESOURCE") - none), &x);
+    cr_expect_eq(x.map_percent, -1, "nothing else of asterisks is a map");
 }
 
 Test(log_parts, the_list_of_a_tpu_is_read)
