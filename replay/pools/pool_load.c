@@ -42,7 +42,7 @@ struct player {
     uint32_t *numbers;               /* of holds: the last n_numbers are nobody's */
     size_t n_numbers;
     uint64_t now_us, n_began;
-    bool is_short;                   /* one was preempted in this step: then nobody else begins */
+    bool is_short[POOL_MODELS_MAX];  /* by pool: one was preempted in this step, so nobody else begins */
     struct pool_play play;
 };
 
@@ -148,7 +148,7 @@ static void preempt_last(struct player *p, struct lane *l)
     last->done = 0;
     l->preempted[l->n_preempted++] = *last;
     p->play.n_preempted++;
-    p->is_short = true;
+    p->is_short[l->model % p->n_pools] = true;
 }
 
 /* All who have arrived wait: the cache is what keeps the first of them out. Each request is looked at once. */
@@ -246,14 +246,15 @@ static void change_model(struct player *p)
 static void step(struct player *p)
 {
     uint64_t budgets[POOL_MODELS_MAX];
-    p->is_short = false;
+    for (uint32_t i = 0; i < p->n_pools; i++)
+        p->is_short[i] = false;
     change_model(p);
     for (uint32_t i = 0; i < p->pool.n_models; i++)
         budgets[i] = go_on(p, &p->lanes[i]);
     for (uint32_t i = 0; i < p->pool.n_models; i++) {
         struct lane *l = &p->lanes[i];
         const bool is_asleep = kv_kind_sleeps(p->pool.kind) && i != p->awake;
-        if (p->is_short || is_asleep)
+        if (p->is_short[i % p->n_pools] || is_asleep)
             see_queue(p, l);
         else
             while (budgets[i] > 0 && l->n_running < p->pool.running_most && has_queue(p, l) && may_begin(p, l) &&

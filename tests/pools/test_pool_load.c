@@ -196,6 +196,16 @@ Test(pool_load, a_model_that_alone_is_asked_has_the_whole_card_if_pages_are_comm
     cr_expect_eq(play(&each, 8, 0, 191, 2).play.running_peak, 8, "4 for each model");
 }
 
+/* The first model's four requests of 12 blocks outgrow its 50 with their second step. The other one's begins meanwhile. */
+Test(pool_load, a_model_that_is_short_of_room_stops_no_other)
+{
+    const struct pool split = of_models("unshared", 0);
+    const struct pool_load l = play_rows(&split, "0,192,3\n0,10,1\n0,192,3\n0,10,1\n0,192,3\n0,10,1\n0,192,3\n"
+                                                 "0.005,10,2\n");
+    cr_expect_eq(l.play.n_preempted, 1, "%lu", (unsigned long)l.play.n_preempted);
+    cr_expect_eq(l.play.n_waited, 1, "the one that was preempted: %lu", (unsigned long)l.play.n_waited);
+}
+
 /* The first holds the card for ten steps of 10 ms; the other model was asked after 1 ms, and takes 50 ms to wake. A
  * third request, of the first model again, came later: it does not begin before. */
 Test(pool_load, a_model_that_sleeps_wakes_when_the_other_has_ended)
