@@ -17,7 +17,9 @@ PAGE = pathlib.Path(__file__).resolve().parents[1] / "doc/adversary.md"
 #: What stands after the release, the card, and how long is searched.
 SETTINGS = [("", None, 4), ("roundup_power2_divisions:1", None, 1),
             ("roundup_power2_divisions:[64:2,128:4,>:8]", None, 1), ("max_split_size_mb:64", None, 1),
-            ("fraction=0.3", "sim:1000000001", 1), ("garbage_collection_threshold:0.5", "sim:256MiB", 1)]
+            ("fraction=0.3", "sim:1000000001", 1), ("garbage_collection_threshold:0.5", "sim:256MiB", 1),
+            ("fraction=0.33333333", "sim:60MiB", 1),                     # a limit just below a size of segments
+            ("fraction=1.0,garbage_collection_threshold:0.5", "sim:256MiB", 1)]
 FIRST, LAST = 0, 15
 POLICIES = ("best-fit", "expandable_segments:True", "max_split_size_mb:64", "pow2", "none", "cupy", "tf-bfc", "ort",
             "rmm-pool", "rmm-arena", "rmm-binning", "paddle", "mxnet", "cuda-async", "first-fit", "next-fit",

@@ -150,6 +150,16 @@ static void draw_opening(struct tried_program *p, const uint64_t sizes[FEW_SIZES
     program_act(p, below(random, 2) == 0 ? ACT_POOL_LEAVE : ACT_CAPTURE_END, 0);
 }
 
+/* After one opening in eight: what it made is given up, and the cache given back while a pool is open. */
+static void draw_region(struct tried_program *p, unsigned acts, uint64_t random)
+{
+    const unsigned region[] = { ACT_GRAPH_RESET, ACT_POOL_DROP, ACT_POOL_MAKE, ACT_POOL_ENTER, ACT_FLUSH };
+    const bool is_drawn = below(&random, 8) == 0;
+    for (size_t i = 0; i < sizeof region / sizeof region[0] && is_drawn; i++)
+        if ((acts >> region[i] & 1) != 0 && below(&random, 8) > 0)
+            program_act(p, region[i], 0);
+}
+
 void program_draw(struct tried_program *p, size_t n, uint64_t most_live, unsigned acts, uint64_t *random)
 {
     uint64_t sizes[FEW_SIZES];
@@ -159,6 +169,8 @@ void program_draw(struct tried_program *p, size_t n, uint64_t most_live, unsigne
     *p = (struct tried_program){ .n = 0 };
     if (acts != 0 && below(random, 2) == 0)
         draw_opening(p, sizes, acts, random);
+    if (p->n > 0)
+        draw_region(p, acts, *random);
     for (size_t tries = 0; p->n < n && tries < 4 * n; tries++)
         if (!draw_act(p, acts, random))
             draw_call(p, is_of_few ? sizes : NULL, most_live, random);

@@ -24,6 +24,8 @@ PY
 separates 2.9 2.10 sim:unlimited 0
 separates 2.12 2.13 sim:64MiB 1
 
+expect 0 'the cache is given back' adversary pytorch:version=2.7 pytorch:version=2.8 --pools --calls 9 --effort 2
+
 expect 2 'is neither' adversary best-fit tlsf --pools --effort 1
 expect 2 'is for two policies' adversary best-fit --pools --effort 1
 [ "$failures" = 0 ]
