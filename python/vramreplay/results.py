@@ -25,6 +25,7 @@ WhyPlayedOnTurn = Literal["step", "half"]
 WhyLeverLever = Literal["half-batch", "checkpoint", "sgd", "bf16", "autocast", "8-bit-states"]
 WhyEnd = Literal["here", "survived", "goes-on", "another-error"]
 WhoBy = Literal["line", "file", "stack", "size", "stream", "pool", "category", "module"]
+FirstStepReached = Literal["setup", "forward", "backward", "optimizer", "step"]
 ShrinkProgramCall = Literal["request", "free", "free-later", "complete", "flush"]
 AdversaryProgramCall = Literal["request", "free", "flush", "use", "pool-create", "pool-enter", "pool-leave",
                                "pool-drop", "capture-begin", "capture-end", "graph-reset"]
@@ -839,12 +840,14 @@ class WhyOptimizerStep(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class WhyToCome(Result):
-    """`to_come` of Why: of a program that is full in its first step."""
+class ToCome(Result):
+    """`to_come` of FirstStep: what it would have asked for besides."""
     #: still to come, if all weights learn
     gradients_bytes: int
     #: of the optimizer, still to come at least; if it is not known, what Adam's would take if all weights learn
     states_bytes: int
+    #: weights, gradients and these states, those that are there and those to come
+    at_once_bytes: int
     #: Adam or AdamW, or another of torch.optim; null: not known before its first step
     optimizer: Optional[str]
 
@@ -1175,7 +1178,7 @@ class Why(Result):
     #: not
     optimizer_step: Optional[WhyOptimizerStep] = None
     #: of a program that is full in its first step: what it would have asked for besides; null: not known
-    to_come: Optional[WhyToCome] = None
+    to_come: Optional[ToCome] = None
     #: how the last input exceeds all before; null: it does not
     larger_input: Optional[WhyLargerInput] = None
     #: a setting that was asked for and not applied, and why; null: none
@@ -1287,6 +1290,18 @@ class StartState(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class FirstStep(Result):
+    """`first_step` of Tune: the recording ends before the program's first step did."""
+    #: as reached in replay-why/1
+    reached: FirstStepReached
+    #: of a recording that ends with the first optimizer step: live at once in the next step, about; null: it
+    #: ends before
+    next_step_bytes: Optional[int]
+    #: what it would have asked for besides; null: not known
+    to_come: Optional[ToCome]
+
+
+@dataclass(frozen=True, repr=False)
 class FitPolicy(Result):
     """An item of `fits` of Fit: one object per policy, in the order given."""
     #: as it was typed
@@ -1314,8 +1329,8 @@ class FitPolicy(Result):
     larger_failing_card_bytes: Optional[int]
     #: the card given with --device less the smallest; null: no capacity was given
     margin_bytes: Optional[int]
-    #: true: a request was refused when recorded, or a part of the recording is missing, so the program may need
-    #: more than every figure here
+    #: true: a request was refused when recorded, a part of the recording is missing, or it ends in the first
+    #: step, so the program may need more than every figure here
     is_lower_bound: bool
     #: the smallest named card on which it runs; null if none does, and for a lower bound
     named_card: Optional[str]
@@ -1344,6 +1359,8 @@ class Fit(Result):
     start: StartState
     #: what the recording covers
     trace: Coverage
+    #: the recording ends before the program's first step did; null: it does not, or nothing tells
+    first_step: Optional[FirstStep]
     #: sizes of cards are multiples of it
     granule_bytes: int
     #: most that was requested and not freed at once: no allocator needs less
@@ -1488,9 +1505,11 @@ class Tune(Result):
     start: StartState
     #: what the recording covers
     trace: Coverage
-    #: a request was refused when recorded, or a part of the recording is missing, so the program may need more
-    #: than every figure here
+    #: a request was refused when recorded, a part of the recording is missing, or it ends in the first step, so
+    #: the program may need more than every figure here
     is_lower_bound: bool
+    #: the recording ends before the program's first step did; null: it does not, or nothing tells
+    first_step: Optional[FirstStep]
     #: as after --device
     device: str
     #: set aside on it for the CUDA context and the libraries

@@ -144,6 +144,8 @@ static enum err find_all(struct fit_answer *s, const struct replay_config *cfg, 
     enum err e = coverage_read(s->trace, &s->coverage, err);
     caught.caught_before = s->coverage.caught_before;
     if (e == ERR_OK)
+        e = first_step_read(s->trace, &s->coverage, &s->first, err);
+    if (e == ERR_OK)
         e = bounds_find(s->trace, s->coverage.caught_before, true, &s->bounds, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &caught, &s->fits[i], err);
@@ -160,6 +162,11 @@ enum err fit_answer_find(struct trace_reader *trace, const struct fit_request *a
     if (e == ERR_OK)
         e = choose_card(out, err);
     return e == ERR_OK ? find_all(out, cfg, err) : e;
+}
+
+bool fit_is_lower_bound(const struct fit_answer *s)
+{
+    return s->first.is_cut || coverage_is_lower_bound(&s->coverage);
 }
 
 void fit_answer_close(struct fit_answer *s)

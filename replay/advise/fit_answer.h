@@ -7,6 +7,7 @@
 #include "replay/advise/fit.h"
 #include "replay/plan/bounds.h"
 #include "replay/recording/coverage.h"
+#include "replay/recording/first_step.h"
 #include "replay/recording/recorded_platform.h"
 #include "report/rows/winner.h"
 
@@ -28,6 +29,7 @@ struct fit_answer {
     struct device_choice  device;
     struct bounds         bounds;
     struct coverage       coverage;
+    struct first_step     first;
     struct policy_spec   *specs;
     struct fit           *fits;
     struct filled_step   *filled;                /* by policy: if the cut step goes on as the one before */
@@ -43,6 +45,9 @@ struct fit_answer {
 MUST_USE enum err fit_answer_find(struct trace_reader *trace, const struct fit_request *asked,
                                   const struct replay_config *cfg, struct fit_answer *out, struct err_detail *err);
 void fit_answer_close(struct fit_answer *s);
+
+/* Whether the program may need more than the recording shows: every figure is a lower bound then. */
+bool fit_is_lower_bound(const struct fit_answer *s);
 
 /* The card on which policies compare, as in a sweep: the one given, or else the smallest named card on which any of
  * them runs. *name: NULL if it has none. */

@@ -34,9 +34,9 @@ static void add_row(struct terminal_table *rows, const struct fit_answer *s, siz
     const struct fit *f = &s->fits[i];
     const struct contender *there = &s->contenders[i];
     const uint64_t total = s->device.config.total_bytes;
-    const bool is_lower_bound = coverage_is_lower_bound(&s->coverage);
+    const bool is_lower_bound = fit_is_lower_bound(s);
     const char *card = is_lower_bound ? "not known" : f->card != NULL ? f->card->name : "none";
-    char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 2] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER],
+    char size[TEXT_NUMBER + 2], margin[TEXT_NUMBER + 4] = "", bytes[TEXT_NUMBER], reserved[TEXT_NUMBER],
          calls[TEXT_NUMBER];
     if (f->smallest_bytes == 0) {
         terminal_table_add(rows, (const char *const[FIT_COLUMNS]){ s->specs[i].typed, "none found", "-", "-", "",
@@ -46,7 +46,7 @@ static void add_row(struct terminal_table *rows, const struct fit_answer *s, siz
     snprintf(size, sizeof size, "%s%s", is_lower_bound ? ">=" : "", text_card(f->smallest_bytes, bytes));
     if (has_margin(s)) {
         const bool is_over = f->smallest_bytes > total;
-        snprintf(margin, sizeof margin, "%s%s", is_over ? "-" : "+",
+        snprintf(margin, sizeof margin, "%s%s%s", is_lower_bound ? "<=" : "", is_over ? "-" : "+",
                  text_mib(is_over ? f->smallest_bytes - total : total - f->smallest_bytes, bytes));
     }
     terminal_table_add(rows, (const char *const[FIT_COLUMNS]){
@@ -92,7 +92,7 @@ static void print_only(FILE *out, const struct fit_answer *s)
     const struct fit *f = &s->fits[0];
     struct words w = { .n = 0 };
     text_card(f->smallest_bytes, a);
-    if (coverage_is_lower_bound(&s->coverage))
+    if (fit_is_lower_bound(s))
         words_add(&w, "%s needs a card of at least %s, as far as recorded.", c.label, a);
     else
         words_add(&w, "%s runs on a card of %s%s%s%s.", c.label, a,
@@ -106,7 +106,7 @@ static void print_best(FILE *out, const struct fit_answer *s)
 {
     char a[TEXT_NUMBER], peak[TEXT_NUMBER], n[TEXT_NUMBER], time[TEXT_NUMBER];
     const size_t best = s->best;
-    const bool is_bound = coverage_is_lower_bound(&s->coverage);
+    const bool is_bound = fit_is_lower_bound(s);
     struct words w = { .n = 0 };
     if (best == WINNER_NONE)
         return;
@@ -161,11 +161,11 @@ static void print_context(FILE *out, const struct fit_answer *s)
     device_say_context(&s->device, text, sizeof text);
     if (text[0] != '\0')
         words_add(&w, "%s", text);
-    for (size_t i = 0; i < s->n && text[0] == '\0' && !coverage_is_lower_bound(&s->coverage); i++)
+    for (size_t i = 0; i < s->n && text[0] == '\0' && !fit_is_lower_bound(s); i++)
         if (s->device.takes_contexts && s->fits[i].card != NULL && w.n == 0)
             words_add(&w, "On %s about %s are set aside for the CUDA context and libraries (context=, doc/limits.md).",
                       s->fits[i].card->name, units_format_bytes(s->fits[i].card_context_bytes, size));
-    for (size_t i = 0; i < s->n && !coverage_is_lower_bound(&s->coverage); i++)
+    for (size_t i = 0; i < s->n && !fit_is_lower_bound(s); i++)
         if (s->fits[i].is_tight)
             words_add(&w, "%s%s is tight on %s: beside the largest context seen there, %s, it would not run.",
                       w.n > 0 ? " " : "", s->specs[i].typed, s->fits[i].card->name,
@@ -252,6 +252,7 @@ enum err fit_answer_print(FILE *out, const struct fit_answer *s, size_t columns)
 {
     coverage_print(out, &s->coverage);
     fresh_start_print(out, s->trace);
+    first_step_print(out, &s->first);
     print_best(out, s);
     return fit_answer_print_tried(out, s, columns);
 }
@@ -280,7 +281,7 @@ struct shown_context {
 static struct shown_context context_of(const struct fit_answer *s, const struct fit *f)
 {
     const struct device_choice *d = &s->device;
-    const bool is_named = f->card != NULL && !coverage_is_lower_bound(&s->coverage);
+    const bool is_named = f->card != NULL && !fit_is_lower_bound(s);
     const struct card_context *c = is_named && d->takes_contexts ? card_context_of(f->card->name) : NULL;
     const bool is_given = c == NULL || (d->context_source != NULL && f->card->total_bytes == d->config.total_bytes);
     return (struct shown_context){

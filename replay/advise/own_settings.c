@@ -50,7 +50,7 @@ static const char *card_of(const struct own_settings *s, char text[static CARD_W
 /* Where the recording ends early, it may need more. */
 static const char *at_least(const struct own_settings *s)
 {
-    return coverage_is_lower_bound(&s->fit.coverage) ? "at least " : "";
+    return fit_is_lower_bound(&s->fit) ? "at least " : "";
 }
 
 static void add_live(struct words *w, const struct own_settings *s)
@@ -73,12 +73,12 @@ void own_settings_add_verdict(struct words *w, const struct own_settings *s)
         words_add(w, "Nothing was refused: ");
         add_live(w, s);
         words_add(w, ", and %s as it comes runs it on %s%s.", whose, card,
-                  coverage_is_lower_bound(&s->fit.coverage) ? ", as far as recorded" : "");
+                  fit_is_lower_bound(&s->fit) ? ", as far as recorded" : "");
     } else {
         words_add(w, "%s as it comes runs out of memory on %s: ", whose, card);
         add_live(w, s);
         words_add(w, ". With %s it runs%s.", policy_variables(s->fit.specs[s->chosen].typed, variables),
-                  coverage_is_lower_bound(&s->fit.coverage) ? ", as far as recorded" : "");
+                  fit_is_lower_bound(&s->fit) ? ", as far as recorded" : "");
     }
 }
 

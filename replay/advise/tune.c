@@ -289,7 +289,7 @@ static enum err tuner_play_on(const struct tuner *r, struct err_detail *err)
     struct tune *t = r->t;
     struct trial trials[TUNE_FINALISTS];
     unsigned lasted[TUNE_FINALISTS];
-    const bool is_partial = coverage_is_lower_bound(&t->coverage) || t->coverage.steps.whole > 0;
+    const bool is_partial = tune_is_lower_bound(t) || t->coverage.steps.whole > 0;
     if (t->baseline.trial.fits || t->baseline.trial.stopped_at < 0 || !is_partial)
         return ERR_OK;
     enum err e = pattern_find(r->trace, &t->coverage, (uint64_t)t->baseline.trial.stopped_at, &t->pattern, err);
@@ -370,14 +370,24 @@ static bool is_better_finalist(const struct tune *t, const struct tune_finalist 
     return by_rule != 0 ? by_rule < 0 : a->entry < b->entry;
 }
 
+bool tune_is_lower_bound(const struct tune *t)
+{
+    return t->first.is_cut || coverage_is_lower_bound(&t->coverage);
+}
+
 /* A recording that ends in a refusal tells what would have followed only if its steps reach over that place. */
 static bool is_judged(const struct tune *t)
 {
     const struct coverage *c = &t->coverage;
-    if (!coverage_is_lower_bound(c))
+    if (!tune_is_lower_bound(t))
         return true;
-    return coverage_has_whole_step(c) &&
+    return !t->first.is_cut && coverage_has_whole_step(c) &&
            (c->ends != ENDS_REFUSED || t->filled.is_known || c->steps.reach_refusal);
+}
+
+bool tune_may_serve(const struct tune *t)
+{
+    return !t->first.is_cut || t->bounds.live_bytes / TUNE_FAR_THIRDS <= t->usable_bytes / 3;
 }
 
 static enum tune_advice advice_on(const struct tune *t, const struct tune_finalist *f)
@@ -693,6 +703,8 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     tell_stage(asked, TUNE_READING);
     enum err e = coverage_read(trace, &out->coverage, err);
     caught.caught_before = out->coverage.caught_before;
+    if (e == ERR_OK && !asked->only_cure && !asked->only_baseline)
+        e = first_step_read(trace, &out->coverage, &out->first, err);
     if (e == ERR_OK)
         e = tuner_choose_release(&r, asked->release, err);
     out->platform = find_platform(&r);

@@ -17,7 +17,7 @@
 #include "replay/advise/fit.h"
 #include "replay/advise/pinned_holes.h"
 #include "replay/advise/played_on.h"
-#include "replay/recording/coverage.h"
+#include "replay/recording/first_step.h"
 #include "replay/plan/bounds.h"
 #include "report/rows/winner.h"
 
@@ -79,6 +79,7 @@ struct tune {
     enum platform      platform;                 /* where the settings are to work: named, recorded, or Linux */
     struct bounds      bounds;
     struct coverage    coverage;                 /* of the recording */
+    struct first_step  first;                    /* likewise; not looked at for a cure or the baseline alone */
     uint64_t           usable_bytes;             /* of the card, without context and others; DEVICE_UNLIMITED */
     struct tune_entry  baseline;                 /* the recorded settings; `settings` is not filled in */
     bool               is_baseline_recorded;     /* else the release's defaults: the recorded settings are not known, or
@@ -129,6 +130,16 @@ MUST_USE enum err tune_run(struct trace_reader *trace, const struct device_choic
                            const struct tune_request *asked, const struct replay_config *cfg, struct tune *out,
                            struct err_detail *err);
 void tune_close(struct tune *t);
+
+/* Whether the program may need more than the recording shows: every figure is a lower bound then. */
+bool tune_is_lower_bound(const struct tune *t);
+
+/* Whether a setting that serves the refused request may be given to paste: the program came through its first step, or
+ * there is far to go until live data fills the card. */
+bool tune_may_serve(const struct tune *t);
+
+/* So much of the card, in thirds, may be live in the first step, and a setting still be worth a try. */
+enum { TUNE_FAR_THIRDS = 2 };
 
 /* What the copies and the smallest card say of an entry; NULL: it is no finalist. */
 const struct tune_finalist *tune_finalist_of(const struct tune *t, size_t entry);

@@ -84,7 +84,7 @@ static void add_trial(struct terminal_table *rows, const struct tune_answer *s, 
     char reserved[TEXT_NUMBER], calls[TEXT_NUMBER], time[TEXT_NUMBER], where[TEXT_NUMBER], bytes[TEXT_NUMBER];
     char retries[TEXT_NUMBER], runs[TABLE_CELL] = "yes", card[TEXT_NUMBER + 2] = "-";
     if (f != NULL && f->smallest_bytes > 0)
-        snprintf(card, sizeof card, "%s%s", coverage_is_lower_bound(&s->tune->coverage) ? ">=" : "",
+        snprintf(card, sizeof card, "%s%s", tune_is_lower_bound(s->tune) ? ">=" : "",
                  text_card(f->smallest_bytes, bytes));
     if (!t->fits)
         snprintf(runs, sizeof runs, "no: stops at %s", event_text(s, t->stopped_at, where));
@@ -159,7 +159,7 @@ static const struct tune_finalist *winner_on_copies(const struct tune *t)
 static void words_add_gain(struct words *w, const struct tune *t, const struct tune_finalist *now,
                            const struct tune_finalist *was)
 {
-    const char *at_least = coverage_is_lower_bound(&t->coverage) ? "at least " : "";
+    const char *at_least = tune_is_lower_bound(t) ? "at least " : "";
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     if (was->smallest_bytes == 0)
         words_add(w, "runs on a card of %s%s, and the other on none that was tried", at_least,
@@ -306,7 +306,7 @@ static void print_smallest_cards(FILE *out, const struct tune_answer *s)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
     const struct tune *t = s->tune;
-    const char *at_least = coverage_is_lower_bound(&t->coverage) ? "at least " : "";
+    const char *at_least = tune_is_lower_bound(t) ? "at least " : "";
     for (size_t i = 0; i < t->n_fits; i++) {
         const struct fit *f = &t->fits[i];
         struct words line = { .n = 0 };
@@ -382,7 +382,7 @@ static void print_nothing(FILE *out, const struct tune *t)
 {
     char gain[TEXT_NUMBER];
     struct words w = { .n = 0 };
-    if (!t->is_judged && !coverage_has_whole_step(&t->coverage))
+    if (t->first.is_cut || (!t->is_judged && !coverage_has_whole_step(&t->coverage)))
         words_add(&w, "No setting is recommended, because no whole step is on record.");
     else if (!t->is_judged)
         words_add(&w, "No setting is recommended, because the step that was cut is unlike the whole ones before it.");
@@ -397,11 +397,15 @@ static void print_nothing(FILE *out, const struct tune *t)
     words_print(out, &w, 0, 2);
 }
 
-/* The command that runs the program with the setting, without a GPU. */
+/* The command that runs the program with the setting, or to its end, without a GPU. */
 static void print_how_to_find_out(FILE *out, const struct tune *t)
 {
-    fprintf(out, "To find out:\n\n  replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM\n",
-           t->usable_bytes >> 20);
+    if (tune_may_serve(t))
+        fprintf(out, "To find out:\n\n  replay run-sim --device sim:%" PRIu64 "MiB -- python YOUR_PROGRAM\n",
+                t->usable_bytes >> 20);
+    else
+        fprintf(out, "What it needs in all, without a GPU:\n\n  replay predict --device %" PRIu64
+                     "MiB -- python YOUR_PROGRAM\n", t->usable_bytes >> 20);
 }
 
 /* For how long the winner lasts. */
@@ -415,6 +419,27 @@ static void print_lasting(FILE *out, const struct tune *t)
     fprintf(out, "\n");
 }
 
+/* A setting that serves one request of a first step, which needs more than that. */
+static void print_served_early(FILE *out, const struct tune *t)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "No setting is recommended, because the first step was cut. ");
+    words_add_settings(&w, t, &t->entries[t->winner].settings);
+    words_add(&w, " serves the refused request. Whether the program gets through a step with it is not known.");
+    words_print(out, &w, 0, 2);
+}
+
+static void print_served(FILE *out, const struct tune *t)
+{
+    if (!tune_may_serve(t)) {
+        print_served_early(out, t);
+        return;
+    }
+    fprintf(out, TUNE_SERVED_WORDS ":\n\n");
+    print_lines_to_paste(out, t);
+    print_lasting(out, t);
+}
+
 /* The answer: what to set for the next run, if anything. It comes before the figures. */
 static void print_advice(FILE *out, const struct tune *t)
 {
@@ -423,9 +448,7 @@ static void print_advice(FILE *out, const struct tune *t)
         print_nothing(out, t);
         break;
     case TUNE_SERVES_REFUSED:
-        fprintf(out, TUNE_SERVED_WORDS ":\n\n");
-        print_lines_to_paste(out, t);
-        print_lasting(out, t);
+        print_served(out, t);
         print_how_to_find_out(out, t);
         break;
     case TUNE_HERE_ONLY:
@@ -499,6 +522,7 @@ enum err tune_answer_print(FILE *out, const struct tune_answer *s)
     print_driver(out, s->trace);
     coverage_print(out, &t->coverage);
     fresh_start_print(out, s->trace);
+    first_step_print(out, &t->first);
     if (runs) {
         print_advice(out, t);
     } else {

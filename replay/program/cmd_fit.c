@@ -18,7 +18,7 @@ static enum err fit_read(void *session, const struct options *o, struct err_deta
     struct fit_session *s = session;
     const struct fit_request asked = { o->policies, o->n_policies, o->device, o->system, o->price };
     s->options = o;
-    enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
+    enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK)
         e = recorded_check_requests(s->trace, o->inputs[0], err);
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);

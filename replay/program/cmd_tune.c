@@ -62,7 +62,7 @@ static enum err tune_read(void *session, const struct options *o, struct err_det
 {
     struct tune_session *s = session;
     s->options = o;
-    enum err e = cli_open_trace_without_stacks(o, 0, &s->trace, err);
+    enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK)
         e = device_choose_for_advice(o->device, s->trace, &s->device, err);
     if (o->system != PLATFORM_UNKNOWN)

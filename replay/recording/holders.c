@@ -169,6 +169,20 @@ enum err holdings_read(struct trace_reader *trace, enum moment_kind kind, uint64
     return e;
 }
 
+uint64_t holdings_of(const struct holdings *h, enum category category, size_t *n)
+{
+    uint64_t bytes = 0;
+    size_t found = 0;
+    for (size_t i = 0; i < h->n; i++)
+        if (h->at[i].category == category) {
+            bytes += h->at[i].bytes;
+            found++;
+        }
+    if (n != NULL)
+        *n = found;
+    return bytes;
+}
+
 void holdings_keep_new(struct holdings *h, uint64_t since)
 {
     size_t kept = 0;

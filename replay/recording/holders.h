@@ -58,6 +58,9 @@ enum moment_kind { MOMENT_PEAK, MOMENT_REFUSAL, MOMENT_END, MOMENT_EVENT };
 MUST_USE enum err holdings_read(struct trace_reader *trace, enum moment_kind kind, uint64_t event,
                                 struct holdings *out, struct err_detail *err);
 
+/* Bytes of a category; *n: how many requests, unless it is NULL. */
+uint64_t holdings_of(const struct holdings *h, enum category category, size_t *n);
+
 /* Keeps only what was requested at event `since` or later. */
 void holdings_keep_new(struct holdings *h, uint64_t since);
 void holdings_close(struct holdings *h);

@@ -13,15 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A program that runs so many forward passes and no backward pass goes from one to the next. */
-enum { FORWARDS_LEAST = 2 };
-
-/* Live memory comes down in every step: if it did so less often, none was repeated. */
-enum { TURNS_OF_STEPS = 2 };
-
-/* What is live may be so much of the card, in thirds, and fragmentation still be what ended the program. */
-enum { FRAGMENTED_THIRDS = 2 };
-
 /* Before memory ever came down again, or if no setting serves the request, an eighth of the card must be free but of no
  * use. */
 enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
@@ -83,82 +74,13 @@ static uint64_t find_outside(const struct trace_reader *trace, const struct devi
     return is_known ? device->config.total_bytes - info->capacity_bytes : OOM_TEXT_UNKNOWN;
 }
 
-static bool has_begun(const struct phases *p, enum phase phase, uint64_t moment)
-{
-    return p->starts[phase].n > 0 && p->starts[phase].at[0] < moment;
-}
-
-/* Whether a request was refused in the stretch that begins at `start`: it was cut short, and the program went on. */
-static bool is_stretch_cut(const struct phases *p, uint64_t start, uint64_t moment)
-{
-    const uint64_t refusal = phase_starts_after(&p->refusals, start);
-    return refusal < moment && refusal < phase_starts_after(&p->all, start);
-}
-
-/* How many stretches of a phase before the moment were not cut short. */
-static size_t count_whole(const struct phases *p, enum phase phase, uint64_t moment)
-{
-    const struct phase_starts *s = &p->starts[phase];
-    size_t n = 0;
-    for (size_t i = 0; i < s->n && s->at[i] < moment; i++)
-        n += !is_stretch_cut(p, s->at[i], moment);
-    return n;
-}
-
-/* Whether a forward pass follows the first stretch of a phase that was not cut short. */
-static bool goes_on_after(const struct phases *p, enum phase phase, uint64_t moment)
-{
-    const struct phase_starts *s = &p->starts[phase];
-    size_t i = 0;
-    while (i < s->n && is_stretch_cut(p, s->at[i], moment))
-        i++;
-    return i < s->n && phase_starts_after(&p->starts[PHASE_FORWARD], s->at[i]) < moment;
-}
-
-/* A program that computes without modules: its passes are not told apart, but that gradients are computed is. If live
- * memory has hardly come down yet, no step has been repeated. */
-static enum why_reached reached_without_modules(const struct why *w, const struct phases *p)
-{
-    const bool is_first = w->input.turns_before < TURNS_OF_STEPS && !coverage_has_whole_step(&w->coverage);
-    if (!has_begun(p, PHASE_BACKWARD, w->moment))
-        return has_begun(p, PHASE_SETUP, w->moment) ? REACHED_SETUP : REACHED_UNKNOWN;
-    return is_first && !has_begun(p, PHASE_OPTIMIZER, w->moment) ? REACHED_FIRST_STEP : REACHED_UNKNOWN;
-}
-
-/* As the phases tell. A program that makes no step of an optimizer goes from one forward pass to the next. */
-static enum why_reached reached_by_phases(const struct why *w, const struct phases *p)
-{
-    const bool is_stepping = has_begun(p, PHASE_OPTIMIZER, w->moment);
-    const bool is_learning = has_begun(p, PHASE_BACKWARD, w->moment);
-    if (!has_begun(p, PHASE_FORWARD, w->moment))
-        return reached_without_modules(w, p);
-    if (is_stepping)
-        return goes_on_after(p, PHASE_OPTIMIZER, w->moment) ? REACHED_STEPS : REACHED_OPTIMIZER;
-    if (is_learning)
-        return goes_on_after(p, PHASE_BACKWARD, w->moment) ? REACHED_STEPS : REACHED_BACKWARD;
-    return count_whole(p, PHASE_FORWARD, w->moment) > FORWARDS_LEAST ? REACHED_STEPS : REACHED_FORWARD;
-}
-
-/* What repeats may be the layers of one backward pass, or micro-batches before the first step of the optimizer: of a
- * recording from the program's beginning the phases tell. Marks tell more than they do. */
-static enum why_reached find_reached(const struct why *w, const struct phases *p)
-{
-    const struct steps *s = &w->coverage.steps;
-    const bool is_whole = s->whole > 0 && s->begin_end <= w->moment;
-    const bool may_be_parts = s->how == STEPS_BY_REPETITION && w->coverage.begins == BEGINS_EMPTY;
-    const bool is_known = p->has_python && w->coverage.begins != BEGINS_CUT;
-    const enum why_reached told = is_known ? reached_by_phases(w, p) : REACHED_UNKNOWN;
-    const bool is_in_first = told == REACHED_BACKWARD || told == REACHED_OPTIMIZER;
-    return is_whole && !(may_be_parts && is_in_first) ? REACHED_STEPS : told;
-}
-
 /* Whether what grows may be the graph of an inner loop: gradients are computed, and neither did live memory come down
  * yet nor an optimizer step. */
 static bool may_be_inner_loop(const struct why *w, const struct phases *p)
 {
     return w->growth.is_found && !w->growth.of_refusal && w->growth.turn != TURN_STEP &&
            w->input.turns_before < TURNS_OF_STEPS &&
-           has_begun(p, PHASE_BACKWARD, w->moment) && !has_begun(p, PHASE_OPTIMIZER, w->moment);
+           phase_has_begun(p, PHASE_BACKWARD, w->moment) && !phase_has_begun(p, PHASE_OPTIMIZER, w->moment);
 }
 
 /* Whether no turn before the last one, nor a whole step, shows the place of the request that ended the program. */
@@ -211,9 +133,9 @@ static enum err read_course(struct why *w, struct trace_reader *trace, struct er
     if (e == ERR_OK && w->has_refusal && !w->growth.is_found)
         e = thaw_find(trace, &phases, w->moment, add_capped(w->live, w->asked), &w->thaw, err);
     if (e == ERR_OK) {
-        w->reached = find_reached(w, &phases);
-        w->learns = !phases.has_python || has_begun(&phases, PHASE_BACKWARD, w->moment) ||
-                    has_begun(&phases, PHASE_OPTIMIZER, w->moment);
+        w->reached = reached_at(&w->coverage, &phases, w->moment, w->input.turns_before);
+        w->learns = !phases.has_python || phase_has_begun(&phases, PHASE_BACKWARD, w->moment) ||
+                    phase_has_begun(&phases, PHASE_OPTIMIZER, w->moment);
         w->growth.may_be_one_pass = w->growth.may_be_one_pass || may_be_inner_loop(w, &phases);
     }
     w->is_checkpointing = phases.is_checkpointing;
@@ -409,25 +331,14 @@ bool why_mentions_setting(const struct why *w)
            w->shortfall == 0 && !why_names_setting(w);
 }
 
-static bool is_before_a_step(const struct why *w)
-{
-    return w->reached != REACHED_UNKNOWN && w->reached != REACHED_STEPS;
-}
-
-/* In the first forward pass, backward pass or step of the optimizer: the model is made. */
-static bool is_in_passes(const struct why *w)
-{
-    return w->reached == REACHED_FORWARD || w->reached == REACHED_BACKWARD || w->reached == REACHED_OPTIMIZER;
-}
-
 bool why_is_early(const struct why *w)
 {
-    return is_before_a_step(w) && coverage_is_lower_bound(&w->coverage);
+    return reached_is_before_a_step(w->reached) && coverage_is_lower_bound(&w->coverage);
 }
 
 bool why_is_in_new_part(const struct why *w)
 {
-    return w->part.is_new && !is_before_a_step(w);
+    return w->part.is_new && !reached_is_before_a_step(w->reached);
 }
 
 bool why_is_open(const struct why *w)
@@ -441,7 +352,7 @@ static bool is_larger_input(const struct why *w)
 {
     const uint64_t usual = (uint64_t)((double)w->input.bytes / (w->input.times > 0 ? w->input.times : 1));
     const uint64_t excess = w->input.is_trend ? w->input.bytes - usual : w->input.over_most;
-    return w->input.is_larger && !is_before_a_step(w) && excess >= w->shortfall &&
+    return w->input.is_larger && !reached_is_before_a_step(w->reached) && excess >= w->shortfall &&
            excess >= w->usable / WHY_UNUSABLE_SHARE && excess >= w->thaw.all;
 }
 
@@ -456,7 +367,7 @@ static bool is_much_unusable(const struct why *w)
 /* Fragmentation comes first if there is far to go until live data fills the card. */
 static bool is_far_from_full(const struct why *w)
 {
-    return w->cure != CURE_NONE && add_capped(w->live, w->asked) / FRAGMENTED_THIRDS <= w->usable / 3;
+    return w->cure != CURE_NONE && add_capped(w->live, w->asked) / TUNE_FAR_THIRDS <= w->usable / 3;
 }
 
 /* A setting serves the request, and the whole turn that it is of would fit, as far as its end is known; no larger ones
@@ -586,8 +497,8 @@ static void judge(struct why *w)
             w->verdict = (enum verdict_kind)v;
     if (w->verdict != VERDICT_FULL)
         w->thaw.all = w->step.bytes = 0;
-    w->to_come.is_told = w->to_come.is_told && w->verdict == VERDICT_FULL && is_in_passes(w) &&
-                         (w->loaded.bytes == 0 || w->to_come.is_in_step);        /* a file may hold the states */
+    to_come_keep(&w->to_come, w->reached, w->loaded.bytes);
+    w->to_come.is_told = w->to_come.is_told && w->verdict == VERDICT_FULL;
     if (w->verdict != VERDICT_FULL && w->verdict != VERDICT_LARGER_INPUT)
         w->loaded.bytes = 0;
     w->thaw.states -= w->step.bytes < w->thaw.states ? w->step.bytes : w->thaw.states;
@@ -771,10 +682,4 @@ const char *why_word(enum verdict_kind v)
                                                       "index-out-of-range",
                                                       "library-refused", "workspace-refused", "untold" };
     return words[v];
-}
-
-const char *why_reached_word(enum why_reached r)
-{
-    static const char *const words[] = { NULL, "setup", "forward", "backward", "optimizer", "step", "steps" };
-    return words[r];
 }

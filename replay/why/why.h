@@ -13,15 +13,16 @@
 #include "replay/recording/categories.h"
 #include "replay/recording/growth.h"
 #include "replay/recording/larger_input.h"
+#include "replay/recording/loaded_file.h"
 #include "replay/recording/new_part.h"
+#include "replay/recording/reached.h"
 #include "replay/recording/thaw.h"
+#include "replay/recording/to_come.h"
 #include "replay/why/foreach_step.h"
 #include "replay/why/levers.h"
-#include "replay/why/loaded_file.h"
 #include "replay/why/oom_text.h"
 #include "replay/why/retry_stalls.h"
 #include "replay/why/stream_walls.h"
-#include "replay/why/to_come.h"
 #include "report/text/text.h"
 
 /* In the order in which they are told: the first that holds is the verdict. */
@@ -60,17 +61,6 @@ enum cure_kind {
     CURE_SERVES_REFUSED,             /* it serves the refused request, and what was recorded after it; whether that gets
                                       * the program through a step is not on record */
     CURE_RECOMMENDED,                /* tune recommends it, and a whole step is on record */
-};
-
-/* How far a program came in its first step. */
-enum why_reached {
-    REACHED_UNKNOWN,                 /* no Python stacks were recorded, and nothing repeats */
-    REACHED_SETUP,                   /* it died before its first forward pass, */
-    REACHED_FORWARD,                 /* in it, */
-    REACHED_BACKWARD,                /* in its first backward pass, */
-    REACHED_OPTIMIZER,               /* in its first optimizer step, */
-    REACHED_FIRST_STEP,              /* before it repeated a step, whose passes no module tells apart, */
-    REACHED_STEPS,                   /* or after it went through all of them, or through several forward passes */
 };
 
 /* What is free but of no use counts from this share of the card on: 3 percent. */
@@ -127,7 +117,7 @@ struct why {
     uint64_t recorded_reserved;      /* of a state at its end, else at most; 0: not known, or a card was named */
     uint64_t moment;                 /* our number of the event before which all this is looked at */
     char     asked_line[WHY_SENTENCE];           /* asked for what was refused; "": not known */
-    enum why_reached reached;        /* before the refusal that ended it */
+    enum reached reached;        /* before the refusal that ended it */
     struct growth growth;
     bool     joins;                  /* the refused request was to join what the growth keeps, as torch.cat does */
     struct larger_input input;
@@ -163,9 +153,6 @@ void why_close(struct why *w);
 
 /* "fragmented". */
 const char *why_word(enum verdict_kind v);
-
-/* "forward"; NULL: not known. */
-const char *why_reached_word(enum why_reached r);
 
 /* Whether what was recorded would fit on the card, but runs under none of the settings tried. */
 bool why_is_incurable(const struct why *w);

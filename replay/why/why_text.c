@@ -83,15 +83,6 @@ static const char *rate_text(const struct growth *g, char out[static RATE_TEXT])
     return out;
 }
 
-/* "in its first forward pass" */
-static const char *reached_phrase(enum why_reached r)
-{
-    static const char *const phrases[] = { "", "before its first forward pass", "in its first forward pass",
-                                           "in its first backward pass", "in its first optimizer step",
-                                           "before it repeated a step", "" };
-    return phrases[r];
-}
-
 /* A snapshot tells what was reserved and free when a request was refused, and not what others had of the card. */
 static const char *share_words(const struct why *y)
 {
@@ -827,20 +818,11 @@ static void print_predict(FILE *out, const struct why *y)
 /* What the first step would have asked for besides. */
 static void print_to_come(FILE *out, const struct why *y)
 {
-    const struct to_come *c = &y->to_come;
-    char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    struct words w = { .n = 0 };
-    if (!c->is_told)
+    struct words said = { .n = 0 }, w = { .n = 0 };
+    to_come_say(&said, &y->to_come, y->learns);
+    if (said.n == 0)
         return;
-    words_add(&w, "- Still to come, %s: ", c->is_in_step ? "with what was refused" : y->learns
-                  ? "if all weights learn" : "if it trains all weights");
-    if (!c->is_in_step)
-        words_add(&w, "%s of gradients, and ", text_mib(c->gradients, a));
-    if (c->optimizer != NULL)
-        words_add(&w, "at least %s of states of %s.", text_mib(c->states, b), c->optimizer);
-    else
-        words_add(&w, "the states of the optimizer. Which one it is is not known before its first step: of Adam or "
-                      "AdamW they take %s, of SGD without momentum nothing.", text_mib(c->states, b));
+    words_add(&w, "- %s", said.text);
     words_print_screen(out, &w);
 }
 

@@ -95,6 +95,10 @@ static const struct answer_member filled_step_members[] = {
 #define ANSWER_TABLE "answers/filled_step.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member first_step_members[] = {
+#define ANSWER_TABLE "answers/first_step.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member fit_members[] = {
 #define ANSWER_TABLE "answers/fit.def"
 #include "answers/as_members.def"
@@ -239,6 +243,10 @@ static const struct answer_member technique_side_members[] = {
 #define ANSWER_TABLE "answers/technique_side.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member to_come_members[] = {
+#define ANSWER_TABLE "answers/to_come.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member trial_members[] = {
 #define ANSWER_TABLE "answers/trial.def"
 #include "answers/as_members.def"
@@ -319,6 +327,7 @@ static const struct answer_table tables[] = {
     { .name = "extrapolate", .members = extrapolate_members },
     { .name = "figure", .members = figure_members },
     { .name = "filled_step", .members = filled_step_members },
+    { .name = "first_step", .members = first_step_members },
     { .name = "fit", .members = fit_members },
     { .name = "graphs", .members = graphs_members },
     { .name = "grown_row", .members = grown_row_members },
@@ -359,6 +368,7 @@ static const struct answer_table tables[] = {
     { .name = "technique", .members = technique_members },
     { .name = "technique_side", .members = technique_side_members },
     { .name = "trace_columns", .columns = COLUMNS_OF_TRACE, .end = SIZE_MAX },
+    { .name = "to_come", .members = to_come_members },
     { .name = "trial", .members = trial_members },
     { .name = "tune", .members = tune_members },
     { .name = "tune_host", .members = tune_host_members },

@@ -109,7 +109,7 @@ has out 'map_location="cpu", mmap=True) at /home/ada/dying/programs_seventh.py:2
 # ---- what the first step would still have asked for; the optimizer is known by its step alone ----
 expect_status 0 why "$dying/states_of_the_first_step.zst" --json why.json
 has out 'Still to come, with what was refused: at least 134.61 MiB of states of Adam or AdamW'
-has why.json '"to_come": { "gradients_bytes": 0, "states_bytes": 141146624, "optimizer": "Adam or AdamW" }'
+has why.json '"to_come": { "gradients_bytes": 0, "states_bytes": 141146624, .* "optimizer": "Adam or AdamW" }'
 expect_status 0 why "$dying/gradients_of_the_first_step.zst" --json why.json
 has out 'Still to come, if it trains all weights: 446.94 MiB of gradients, and the states of the optimizer.'
 has out 'of Adam or AdamW they take 893.87 MiB, of SGD without momentum nothing'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* The sizes of what was loaded and of what else stays are sorted, and walked side by side. A file of weights and states
  * has the weights in a row, first or last, and then states of each weight side by side. */
-#include "replay/why/loaded_file.h"
+#include "replay/recording/loaded_file.h"
 
 #include "replay/recording/phases.h"
 #include "replay/recording/telling_lines.h"

@@ -14,8 +14,8 @@
  * The model may have been made before the file was loaded, or after it. A model that is only loaded has no such twins:
  * neither states that came later nor a copy of it count.
  */
-#ifndef REPLAY_REPLAY_WHY_LOADED_FILE_H
-#define REPLAY_REPLAY_WHY_LOADED_FILE_H
+#ifndef REPLAY_REPLAY_RECORDING_LOADED_FILE_H
+#define REPLAY_REPLAY_RECORDING_LOADED_FILE_H
 
 #include "replay/recording/holders.h"
 
