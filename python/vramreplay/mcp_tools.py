@@ -92,8 +92,8 @@ TOOLS = {tool.name: tool for tool in (
     Tool("files", "Which files there are", f"The recordings and logs in the folder and below it, newest first, "
          f"{FILES_MAX} at most. Call this if no file was named.",
          {"like": {"type": "string", "description": "only names that hold this text"}}, inputs=()),
-    Tool("info", "What a recording holds", "What a recording covers: program, settings, peak, refused requests, and "
-         "what could not be known. Call this first on a file that you do not know."),
+    Tool("info", "What a recording holds", "Program, settings, peak, refused requests, and what could not be known. "
+         "Call this first on a file that you do not know."),
     Tool("why", "Why it ran out of memory", "One verdict on an out-of-memory error: fragmented, full, leak, a setting "
          "not in force, another process; the setting that cures it; the lines that hold the memory.",
          {"device": DEVICE}),
@@ -109,9 +109,9 @@ TOOLS = {tool.name: tool for tool in (
                    "description": "A..B: only what was requested since event A and is live at event B"}}),
     Tool("fit", "The smallest card", "The smallest card on which no request is refused, per policy.",
          {"policy": POLICY, "device": DEVICE}),
-    Tool("tune", "The best setting", "The best setting of PyTorch's allocator for a recording, tried on it.",
+    Tool("tune", "The best setting", "The best setting of PyTorch's allocator, tried on the recording.",
          {"device": DEVICE, "torch": {"type": "string", "description": "the PyTorch release, such as 2.9"}}),
-    Tool("diff", "What differs", "What differs between two recordings, or between two policies on one.",
+    Tool("diff", "What differs", "Two recordings, or two policies on one.",
          {"policy": POLICY, "device": DEVICE}, inputs=("a",), optional_inputs=("b",), words=("--no-replay",)),
     Tool("blame", "Which rule holds the memory", "Which rule of PyTorch's allocator holds each byte that was reserved "
          "and not asked for, and what helps.",
@@ -135,7 +135,7 @@ TOOLS = {tool.name: tool for tool in (
           "within": {"type": "integer", "description": "seconds that a run may take (600)"}},
          inputs=("program",), runs_program=True),
     Tool("serve", "What a server holds", "Starts a vLLM or SGLang server on a simulated card: what "
-         "is left for its KV cache, how many tokens and requests at once, the share of the card that it needs.",
+         "is left for its KV cache, how many tokens and requests at once, the share of the card needed.",
          {"device": DEVICE,
           "within": {"type": "integer", "description": "seconds that a start may take (600)"}},
          inputs=("program",), runs_program=True),
