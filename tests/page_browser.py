@@ -783,6 +783,14 @@ def test_ranks(browser):
     expect(picked.startswith('rank 0'), 'the page opens on', picked)
     rows = browser.eval("[...document.querySelectorAll('#matrix tbody th')].map(th => th.textContent)")
     expect(sorted(rows) == ['rank 0', 'rank 1', 'rank 2', 'rank 3'], rows)
+    told = subprocess.run([replay, os.path.join(samples, '..', 'tests', 'data', 'ranks')], capture_output=True,
+                          text=True, check=True).stdout.split('Lines that make the difference')[1].split('\n\n')[0]
+    lines = browser.eval("[...document.querySelectorAll('#ranks tbody tr')].map(tr => [...tr.children].map("
+                         "td => td.textContent))")
+    expect(len(lines) > 0 and len(lines) == sum(1 for line in told.split('\n') if ' MiB' in line), lines, told)
+    for line in lines:
+        same = [row for row in told.split('\n') if line[0] in row]
+        expect(len(same) == 1 and line[1] in same[0] and line[2] in same[0], line, 'is not in', told)
 
 
 # Clicks the first cell of each row of the grid: runs A and B of what is shown then, and how many runs are drawn.

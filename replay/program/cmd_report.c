@@ -4,6 +4,7 @@
 #include "replay/program/database_watch.h"
 #include "replay/program/page_runs.h"
 #include "replay/program/report_answer.h"
+#include "replay/program/report_ranks.h"
 #include "report/rows/run_condition.h"
 
 #include <inttypes.h>
@@ -26,6 +27,7 @@ static void report_close(void *session)
 {
     struct report_session *s = session;
     report_answer_close(&s->runs.page.answer);
+    report_ranks_close(&s->runs.page.ranks);
     page_runs_close(&s->runs);
     free(s->traces);
 }
@@ -100,7 +102,9 @@ static enum err draw(struct report_session *s, struct err_detail *err)
     struct progress progress = progress_start("asking why and which card", PROGRESS_EVENTS);
     const struct replay_config cfg = { .threads = s->options->threads, .progress = progress_report,
                                        .progress_arg = &progress };
-    const enum err answered = report_answer_find(&s->runs.page, &cfg, err);
+    enum err answered = report_answer_find(&s->runs.page, &cfg, err);
+    if (answered == ERR_OK)
+        answered = report_ranks_find(&s->runs.page, err);
     progress_clear(&progress);
     return answered != ERR_OK || page_shorten_paths(&s->runs.page) == ERR_OK ? answered : err_no_memory(err);
 }

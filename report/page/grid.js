@@ -145,6 +145,28 @@ function listenToGrid() {
   onView(['filter', 'cases'], drawGrid);
 }
 
+/* The lines by which the worst rank and the least differ, as `replay FOLDER` says them. */
+function drawRankLines() {
+  const { ranks } = data;
+  byId('ranks-part').hidden = !ranks;
+  if (!ranks)
+    return;
+  const [worst, least] = [ranks.worst, ranks.least].map(traceOfCase), more = ranks.n_lines - ranks.lines.length;
+  byId('ranks-says').textContent = ranks.n_lines === 0
+    ? 'No line of the program holds more in one than in another at its peak.'
+    : 'What each line holds at the peak of ' + worst + ', which needs most, and of ' + least + ', which needs least.' +
+      (more > 0 ? ' ' + grouped(more) + (more === 1 ? ' line differs' : ' lines differ') + ' less.' : '');
+  byId('ranks').hidden = ranks.n_lines === 0;
+  const held = bytes => bytes === 0 ? '0 MiB' : exactText(bytes);
+  table(byId('ranks'), [
+    { title: 'line', value: ([line]) => line, show: ([line]) => breakable(line) },
+    { title: worst, fold: 2, value: ([, bytes]) => bytes, show: ([, bytes]) => held(bytes) },
+    { title: least, fold: 1, value: ([, , bytes]) => bytes, show: ([, , bytes]) => held(bytes) },
+    { title: 'difference', value: ([, a, b]) => Math.abs(a - b),
+      show: ([, a, b]) => (a > b ? '+' : '−') + besideText(Math.abs(a - b), Math.max(a, b)) },
+  ], ranks.lines, {});
+}
+
 /* The folders with which all paths begin. */
 function commonFolder(paths) {
   let n = paths[0].lastIndexOf('/') + 1;
@@ -169,6 +191,7 @@ function drawMany() {
     return;
   byId('over-cases').hidden = false;
   drawSettings();
+  drawRankLines();
   drawGrid();
   listenToGrid();
 }

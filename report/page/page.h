@@ -91,6 +91,21 @@ struct page_answer {
     struct page_blame blame;         /* of the run as_it_ran */
 };
 
+/* A line of the program that holds different amounts in two ranks, at the peak of each. The text is owned. */
+struct page_rank_line {
+    char    *line;
+    uint64_t worst_bytes, least_bytes;
+};
+
+enum { PAGE_RANK_LINES = 10 };
+
+/* The lines by which the worst rank of a job and the least differ, the largest difference first. */
+struct page_ranks {
+    size_t worst, least;             /* cases; equal: not compared */
+    struct page_rank_line lines[PAGE_RANK_LINES];    /* n_shown of n_lines */
+    size_t n_shown, n_lines;
+};
+
 /* What differs between two sides, A and B, on a page about that. The texts are borrowed. */
 struct page_difference {
     const char *names[2];
@@ -104,6 +119,7 @@ struct page {
     const struct copy_summary *copies;               /* NULL: no changed copies were run */
     const struct survival *survival;                 /* of a benchmark; NULL: the page is about something else */
     struct page_answer answer;
+    struct page_ranks ranks;
     struct page_trace *traces;
     size_t           n_traces;
     struct page_run *runs;

@@ -349,6 +349,27 @@ static void put_worst_rank(struct json_writer *w, const struct verdict *v)
         json_put_number(w, "worst_rank", worst);
 }
 
+/* Lines by which two ranks differ: [line, bytes in the worst, bytes in the least]. */
+static void put_ranks(struct json_writer *w, const struct page_ranks *r)
+{
+    if (r->worst == r->least)
+        return;
+    json_put_object(w, "ranks");
+    json_put_number(w, "worst", r->worst);
+    json_put_number(w, "least", r->least);
+    json_put_number(w, "n_lines", r->n_lines);
+    json_put_array(w, "lines");
+    for (size_t i = 0; i < r->n_shown; i++) {
+        json_put_array(w, NULL);
+        json_put_text(w, NULL, r->lines[i].line);
+        json_put_number(w, NULL, r->lines[i].worst_bytes);
+        json_put_number(w, NULL, r->lines[i].least_bytes);
+        json_end_array(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
 static void put_page(FILE *out, const struct page *p)
 {
     struct json_writer w = json_writer(out);
@@ -363,6 +384,7 @@ static void put_page(FILE *out, const struct page *p)
     if (v->best_setting != VERDICT_NONE)
         json_put_number(&w, "best_setting", v->best_setting);
     put_worst_rank(&w, v);
+    put_ranks(&w, &p->ranks);
     put_cases(&w, v);
     json_put_number(&w, "n_traces", v->n_traces);
     json_put_number(&w, "n_devices", v->n_devices);

@@ -678,6 +678,13 @@ size_t verdict_worst_rank(const struct verdict *v, size_t *setting)
     return row == VERDICT_NONE ? VERDICT_NONE : v->case_of[row];
 }
 
+size_t verdict_least_rank(const struct verdict *v)
+{
+    const size_t setting = is_of_ranks(v) ? setting_of_ranks(v) : VERDICT_NONE;
+    const size_t row = setting == VERDICT_NONE ? VERDICT_NONE : extremes_of_ranks(v, setting).least;
+    return row == VERDICT_NONE ? VERDICT_NONE : v->case_of[row];
+}
+
 /* The answer of `replay FOLDER`, as far as runs tell it. */
 static void say_ranks(const struct verdict *v, struct words *w)
 {

@@ -60,6 +60,9 @@ bool verdict_is_ok(const struct run_table *t, size_t row);
  * (*setting); VERDICT_NONE: the cases are something else. */
 size_t verdict_worst_rank(const struct verdict *v, size_t *setting);
 
+/* Likewise the case of the rank that needs least. */
+size_t verdict_least_rank(const struct verdict *v);
+
 /* Whether two runs are of one trace. */
 bool verdict_is_same_trace(const struct run_table *t, size_t a, size_t b);
 
