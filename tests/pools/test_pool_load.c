@@ -196,7 +196,7 @@ Test(pool_load, a_model_that_alone_is_asked_has_the_whole_card_if_pages_are_comm
     cr_expect_eq(play(&each, 8, 0, 191, 2).play.running_peak, 8, "4 for each model");
 }
 
-/* The first model's four requests of 12 blocks outgrow its 50 with their second step. The other one's begins meanwhile. */
+/* The first model's four requests of 12 blocks outgrow its 50 with their second step. The other's begins meanwhile. */
 Test(pool_load, a_model_that_is_short_of_room_stops_no_other)
 {
     const struct pool split = of_models("unshared", 0);
