@@ -11,6 +11,7 @@
 #include "report/text/terminal_table.h"
 #include "sim/card_context.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -507,7 +508,10 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
     } else {
         words_add(w, has_failed(p) ? "The program failed. " : "");
         words_add(w, prediction_is_whole(p) ? "" : "As far as was seen: ");
+        const size_t at = w->n;
         words_add_fit(w, p);
+        if (!prediction_is_whole(p))
+            w->text[at] = (char)tolower((unsigned char)w->text[at]);
         words_add_seen(w, p);
         if (prediction_row_cuts_loop(p, row))
             ended_loops_limit(w, &p->runs[row->run].made.branches);

@@ -522,8 +522,9 @@ static void print_device(const struct sim_card *c, int device)
                 units_format_bytes(u->peak_bytes, peak));
     fprintf(stderr, "    %" PRIu64 " calls took memory or gave it back", u->calls);
     if (u->refusals > 0)
-        fprintf(stderr, "; %" PRIu64 " %s refused for lack of memory, the last for %s", u->refusals,
-                u->refusals == 1 ? "was" : "were", units_format_bytes(u->last_refused_bytes, refused));
+        fprintf(stderr, "; %" PRIu64 " %s refused for lack of memory, the last for %s%s", u->refusals,
+                u->refusals == 1 ? "was" : "were", units_format_bytes(u->last_refused_bytes, refused),
+                u->refusals == 1 ? "" : " (PyTorch calls twice before it refuses a request)");
     fprintf(stderr, "\n");
 }
 

@@ -179,6 +179,17 @@ static const char *name_with_guess(const struct who *w, size_t i, char out[stati
     return out;
 }
 
+/* All in MiB, to be compared at a glance, but for what is too little for two decimals of it. */
+static void print_amount(uint64_t bytes, uint64_t all)
+{
+    char small[UNITS_TEXT];
+    if (bytes >= MIB || bytes == 0)
+        printf("%10.2f MiB", (double)bytes / (double)MIB);
+    else
+        printf("%14s", units_format_bytes(bytes, small));
+    printf(" %5.1f%% ", 100 * share(bytes, all));
+}
+
 static void print_rows(const struct who *w)
 {
     const size_t shown = w->shows_all || w->rows.n <= ROWS_SHOWN ? w->rows.n : ROWS_SHOWN;
@@ -186,15 +197,16 @@ static void print_rows(const struct who *w)
     for (size_t i = 0; i < shown; i++) {
         const struct holder *r = &w->rows.at[i];
         char name[GUESSED_NAME];
-        printf("%10.2f MiB %5.1f%% %7" PRIu64 "  ", (double)r->bytes / (double)MIB,
-               100 * share(r->bytes, w->held.bytes), r->n);
+        print_amount(r->bytes, w->held.bytes);
+        printf("%7" PRIu64 "  ", r->n);
         print_name(name_with_guess(w, i, name), w->is_wide);
     }
     for (size_t i = shown; i < w->rows.n; i++)
         rest += w->rows.at[i].bytes;
-    if (shown < w->rows.n)
-        printf("%10.2f MiB %5.1f%%          in %zu more; --all shows them\n", (double)rest / (double)MIB,
-               100 * share(rest, w->held.bytes), w->rows.n - shown);
+    if (shown == w->rows.n)
+        return;
+    print_amount(rest, w->held.bytes);
+    printf("         in %zu more; --all shows them\n", w->rows.n - shown);
 }
 
 /* How the next recording gets call stacks. */

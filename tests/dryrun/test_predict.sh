@@ -177,7 +177,7 @@ echo 0 >"$REPLAY_TORCH_RECORD/$$.steps"
 exec ./train forever 10
 SH
 chmod +x layers.sh trains.sh
-expect 'what repeats without an optimizer step is no step' 1 'As far as was seen: Fits on 1GiB: takes 200 MiB' \
+expect 'what repeats without an optimizer step is no step' 1 'As far as was seen: fits on 1GiB: takes 200 MiB' \
     "$replay" predict --device 1GiB --within 3 --json a.json -o o -- ./layers.sh
 is a.json whole_steps null
 expect 'its steps are those of the optimizer' 0 'as far as was seen: 5 equal steps' \
@@ -326,7 +326,7 @@ expect 'what fits with the least sizes alone may fit' 4 'May fit on 512MiB: may 
     "$replay" predict --device 512MiB -o o -- ./sizes.sh
 expect 'what fits with neither does not' 1 'Does not fit on 105MiB: would take 600 MiB (110 MiB to 600 MiB)' \
     "$replay" predict --device 105MiB -o o -- ./sizes.sh
-expect 'a size that has no largest is doubt' 1 'As far as was seen: Fits on 1GiB' \
+expect 'a size that has no largest is doubt' 1 'As far as was seen: fits on 1GiB' \
     "$replay" predict --device 1GiB -o o -- ./bins.sh
 
 # ---- a range: 10 steps of a program take 200 MiB, 180 without workspaces and 240 at most ----
@@ -460,7 +460,7 @@ interrupted() {
     cat soon
     return "$answered"
 }
-expect 'an interrupt gives the answer so far' 130 'As far as was seen: Fits on 8GiB' \
+expect 'an interrupt gives the answer so far' 130 'As far as was seen: fits on 8GiB' \
     interrupted 4 'As far as was seen' "$replay" predict --device 8GiB -o o -- ./train grows 1
 mkdir early
 expect 'an interrupt before the first call' 130 'nothing is known yet' \
@@ -548,7 +548,7 @@ expect 'one that is refused before it looks does not fit' 1 'Does not fit on 2 o
     "$replay" predict --device 96MiB --device 64MiB -o o -- ./late.sh
 
 # ---- a program that fails on its way ----
-expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: Fits on 1GiB' \
+expect 'one that fails after its steps is not known to fit' 1 'The program failed. As far as was seen: fits on 1GiB' \
     "$replay" predict --device 1GiB --json a.json -o o -- sh -c './train once 1; echo no room for it; exit 3'
 is a.json failure '"no room for it"'
 "$replay" predict --device 1GiB -o o -- sh -c './train once 1 >/dev/null; exit 3' >said 2>&1

@@ -198,6 +198,8 @@ expect 'a program without CUDA ends as it does' 0 'no calls for CUDA memory were
 expect 'and fails as it does' 1 'no calls for CUDA memory were recorded' "$replay" run-sim --record none.zst -- false
 expect 'a refusal is counted' 7 '1 was refused for lack of memory, the last for 1 TiB' \
     "$replay" run-sim --device sim:1GiB -- ./runtime
+expect 'calls are no requests' 7 '2 were refused for lack of memory, the last for 1 TiB (PyTorch calls twice before' \
+    "$replay" run-sim --device sim:1GiB -- sh -c './runtime; ./runtime'
 expect 'what a pool gives back is not held' 0 'device 0: peak 32 MiB of' \
     "$replay" run-sim --device 1GiB -o pools.zst -- ./pools
 expect 'when the program waits is recorded, if it matters to the pool' 0 'control              3' \

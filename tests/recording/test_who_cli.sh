@@ -148,6 +148,10 @@ done
 status 0 '' who "$data/full/resume.zst" --by category
 grep -q ' parameters (75.0% of it a guess)$' out || fail "a file's contents are taken for weights: $(cat out)"
 
+# What is too little for a MiB with two decimals is shown in its own unit, as `info` does, and not as nothing.
+status 0 '' who "$data/../dying/recordings/gradients_of_the_first_step.zst" --by category
+grep -q '^        16 KiB   0.0%       1  inputs (a guess)$' out || fail "16 KiB are shown otherwise: $(cat out)"
+
 # Names are cut where the terminal ends, not before.
 for width in 60 80 140; do
     COLUMNS=$width "$replay" who "$data/../../samples/gpt-fp32.trace.zst" --by stack >wide
