@@ -65,7 +65,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 /* What PyTorch's hook says of a process that has optimizers (cudasim/python/replay_steps.py). */
 struct told_steps {
     uint64_t repeated;               /* 0: it goes on */
-    unsigned was_followed;           /* whether what follows the epoch was seen */
+    unsigned followed;               /* what was seen after them: 0 none, 1 the end of an epoch, 2 all */
     uint64_t growth_bytes;           /* that each of these steps left behind; 0: none, or too little to matter */
     struct told_rhythm rhythm;
 };
@@ -80,7 +80,7 @@ static bool read_optimizer_steps(const char *folder, unsigned long pid, struct t
     if (f == NULL)
         return false;
     if (fscanf(f, "%9" SCNu64 " %1u %18" SCNu64 " %9" SCNu64 " %9" SCNu64 " %95[ -~]", &told->repeated,
-               &told->was_followed, &told->growth_bytes, &told->rhythm.growth_steps, &told->rhythm.unseen_turns,
+               &told->followed, &told->growth_bytes, &told->rhythm.growth_steps, &told->rhythm.unseen_turns,
                told->rhythm.unseen_at) < 1)
         told->repeated = 0;
     fclose(f);
@@ -99,7 +99,8 @@ static void look_for_steps(const char *folder, struct predicted_run *run)
             run->has_optimizers = true;
             if (told.repeated > run->optimizer_steps) {
                 run->optimizer_steps = told.repeated;
-                run->was_followed = told.was_followed != 0;
+                run->was_followed = told.followed > 0;
+                run->ran_to_end = told.followed > 1;
                 run->told_growth_bytes = told.growth_bytes;
                 run->rhythm = told.rhythm;
             }
@@ -509,7 +510,7 @@ static enum err run_program(const struct run_request *request, const struct sim_
         e = child_run(request->program, &setting, &run->status, err);
     child_env_close(&env);
     look_for_steps(r.journals, run);
-    if (run->end == RUN_ENDED && run->optimizer_steps > 0)       /* after the epoch that was cut short */
+    if (run->end == RUN_ENDED && run->optimizer_steps > 0)       /* its loops were cut short */
         run->end = RUN_REPEATED;
     if (e == ERR_OK)
         e = following_spans_read(r.following, spans, err);

@@ -79,7 +79,8 @@ struct predicted_run {
     uint64_t optimizer_steps;        /* that repeated, for which it was stopped; 0: none */
     uint64_t told_growth_bytes;      /* what each of them left behind, as the hook saw it; 0: none */
     struct told_rhythm rhythm;       /* of these */
-    bool  was_followed;              /* the epoch was cut short after these, and what follows it was seen */
+    bool  was_followed;              /* loops were cut short after these, and what follows an epoch was seen */
+    bool  ran_to_end;                /* and it came to its end */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */
     char  grows_at[256];             /* the line that holds more and more, as `why` names it; "": it is not known */

@@ -49,9 +49,12 @@ static void words_add_unseen(struct words *w, const struct predicted_run *run)
 
 static void assume_steps(struct words *w, const struct predicted_run *run)
 {
-    if (run->was_followed)
+    if (run->ran_to_end)
+        words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its loops were cut short, and it went "
+                  "on to its end; --steps 0 runs them whole.", run->whole_steps);
+    else if (run->was_followed)
         words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its epoch was cut short. What "
-                  "follows it (validation) was seen, other epochs were not; --steps 0 runs it to its end.",
+                  "follows it (validation) was seen, what follows the last one was not; --steps 0 runs it to its end.",
                   run->whole_steps);
     else
         words_add(w, "The program was stopped once it had made %" PRIu64 " %s steps (--steps). What it does later "
@@ -429,13 +432,20 @@ static bool has_failed(const struct prediction *p)
 static void words_add_seen(struct words *w, const struct prediction *p)
 {
     uint64_t steps = UINT64_MAX;
+    bool ran_to_end = true;
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct predicted_run *run = &p->runs[p->rows[i].run].made;
-        if (p->rows[i].is_known && run->end == RUN_REPEATED && run->whole_steps < steps)
-            steps = run->whole_steps;
+        if (!p->rows[i].is_known || run->end != RUN_REPEATED)
+            continue;
+        steps = run->whole_steps < steps ? run->whole_steps : steps;
+        ran_to_end = ran_to_end && run->ran_to_end;
     }
-    if (steps != UINT64_MAX && prediction_fits(p))
-        words_add(w, ", as far as was seen: %" PRIu64 " equal steps", steps);
+    if (steps == UINT64_MAX || !prediction_fits(p))
+        return;
+    if (ran_to_end)
+        words_add(w, ", loops cut short after %" PRIu64 " equal steps", steps);
+    else
+        words_add(w, ", as far as %" PRIu64 " equal steps show: what follows them was not seen", steps);
 }
 
 /* " (2.9 GiB to 3.4 GiB)" */

@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 
-_HANDS_OUT = {"locals", "vars", "dir", "eval", "exec"}        # they give a function's variables away
+HANDS_OUT = {"locals", "vars", "dir", "eval", "exec"}        # they give a function's variables away
 
 _PLACES = tuple(os.path.realpath(p) + os.sep for p in {
     os.path.dirname(os.path.abspath(__file__)), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"),
@@ -33,31 +33,35 @@ def _get(frame, name):
         return None
 
 
-def _variables(frame):
+def variables_of(frame):
     """Those of a frame, by name. No tensor may live longer for it: before Python 3.12 the frame of a function keeps the
     dictionary that it lends, so that it is emptied, and not asked for where the program may hold it itself."""
     code, variables = frame.f_code, dict(frame.f_globals)
     if code.co_flags & inspect.CO_OPTIMIZED and sys.version_info >= (3, 12):
         variables.update({name: _get(frame, name) for name in code.co_varnames + code.co_cellvars + code.co_freevars})
-    elif code.co_flags & inspect.CO_OPTIMIZED and not _HANDS_OUT.intersection(code.co_names):
+    elif code.co_flags & inspect.CO_OPTIMIZED and not HANDS_OUT.intersection(code.co_names):
         lent = frame.f_locals
         variables.update(lent)
         lent.clear()
     return variables
 
 
-def _value(node, variables):
+def variable(frame, name):
+    return _get(frame, name) if sys.version_info >= (3, 12) else variables_of(frame).get(name)
+
+
+def value_of(node, variables):
     """What stands there, without calling anything; None: not known."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
         return variables.get(node.id)
     if isinstance(node, ast.Attribute):
-        of = _value(node.value, variables)
+        of = value_of(node.value, variables)
         held = of.__dict__ if type(of).__getattribute__ is object.__getattribute__ and hasattr(of, "__dict__") else {}
         return held.get(node.attr)
     if isinstance(node, ast.Subscript):
-        of, key = _value(node.value, variables), _value(node.slice, variables)
+        of, key = value_of(node.value, variables), value_of(node.slice, variables)
         return of.get(key) if type(of) is dict and isinstance(key, (int, str)) else None
     return None
 
@@ -82,14 +86,14 @@ def _of_frame(frame):
         loop = _loop(ast.parse("".join(linecache.getlines(path))), line)
     except (SyntaxError, ValueError, RecursionError):
         return
-    variables = _variables(frame) if loop is not None else {}
+    variables = variables_of(frame) if loop is not None else {}
     for branch in ast.walk(loop) if loop is not None else ():
         if not isinstance(branch, ast.If) or branch.lineno <= line <= branch.end_lineno or _only_prints(branch):
             continue
         for node in ast.walk(branch.test):
             is_rest = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
-            turns = _value(node.right, variables) if is_rest else None
-            if type(turns) is int and turns > 1 and not isinstance(_value(node.left, variables), str):
+            turns = value_of(node.right, variables) if is_rest else None
+            if type(turns) is int and turns > 1 and not isinstance(value_of(node.left, variables), str):
                 yield turns, "%s:%d" % (os.path.basename(path), branch.lineno)
 
 

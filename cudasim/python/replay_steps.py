@@ -11,11 +11,12 @@ from the program, never from the clock:
                                                                       ^ five were equal
 
 A program is looked at for some seconds more, as long as it has made few requests: an evaluation, a larger image, a
-layer that is thawed may come after equal steps. If its steps are equal then, the epoch is cut short: the loader that
-feeds the steps ends, as it does after its last batch, and a Trainer of Transformers is asked for the evaluation that it
-makes now and then. What the program does there counts, too. After it, the next steps show that the training goes on. A
-program that fails because its loader ended is answered as if it had been stopped before. At the end the program's
-history is written, and it waits to be stopped.
+layer that is thawed may come after equal steps. If its steps are equal then, its loops are cut short (replay_loops.py),
+and a Trainer is told to stop: of each loop two turns and the last are seen, and all that follows it, to the program's
+end. Outer loops, of epochs for one, take all their turns, as long as these are few. The steps of an optimizer that
+comes later are looked at in the same way. A program that fails because a loop ended is answered as if it had been
+stopped before. If a loop cannot be ended, or what follows takes long, the program's history is written, and it waits to
+be stopped.
 
 Equal steps may hide what comes once in many of them: a copy of the weights, an evaluation whose results are kept. Live
 memory after the steps is then a stair:
@@ -35,6 +36,7 @@ import threading
 import time
 import weakref
 
+import replay_loops
 import replay_rhythm
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -47,9 +49,11 @@ GROWING_STEPS = 1000                 # a program that holds more with every step
 MATTERS = 100000                     # a growth matters if so many steps of it double the peak
 WARM_STEPS = 3                       # what these leave is made once: gradients, the optimizer's states
 WAIT_S = 120                         # for the end; longer if nobody is there to stop the program
-LOOK_S = 120                         # for what follows the epoch
-LOOK_STEPS = 2                       # after the epoch: a loader that is one batch ahead gives another one
-LOOK_STEPS_MOST = 6                  # if the loader is not asked again
+LOOK_S = 300                         # for what follows the steps
+TURNS_REQUESTS = 20000               # loops around the one that was cut short take all their turns within these
+LATER_REQUESTS = 5000                # of an optimizer whose steps came after a loop was cut short
+
+NOT_FOLLOWED, EPOCH_FOLLOWED, ALL_FOLLOWED = range(3)    # what was seen after equal steps: none, an epoch's end, all
 
 
 def _sum(stats, name, what):
@@ -61,6 +65,7 @@ class _Optimizer:
 
     def __init__(self):
         self.counts = None           # requests and their bytes at its last step, since the program began
+        self.began = 0               # the requests before its first
         self.steps = []              # what lay between two: (requests, bytes), live, peak and reserved bytes at its end
 
     def add(self, stats):
@@ -70,6 +75,8 @@ class _Optimizer:
             did = counts[0] - self.counts[0], counts[1] - self.counts[1]
             self.steps.append((did, _sum(stats, asked, "current"), _sum(stats, asked, "peak"),
                                _sum(stats, "reserved_bytes", "current")))
+        else:
+            self.began = counts[0]
         self.counts = counts
 
     def period(self, least):
@@ -121,21 +128,24 @@ class _Optimizer:
         return grown if grown * MATTERS > last[2] else 0
 
 
-class _Epoch:
+class _Loaders:
     """The loaders that feed the steps, and how they end early."""
 
     def __init__(self):
         self.fed = weakref.WeakKeyDictionary()       # iterators of loaders: the steps made when they were asked
         self.ending = weakref.WeakSet()              # those that are to end
-        self.has_ended = False
         self.n_steps = 0
 
+    @staticmethod
+    def kind():
+        return torch.utils.data.dataloader._BaseDataLoaderIter
+
     def install(self):
-        iterator, epoch = torch.utils.data.dataloader._BaseDataLoaderIter, self
+        iterator, loaders = self.kind(), self
         give = iterator.__next__
 
         def __next__(self):
-            if epoch.ends(self):
+            if loaders.ends(self):
                 raise StopIteration
             return give(self)
 
@@ -145,32 +155,42 @@ class _Epoch:
     def ends(self, iterator):
         is_end = iterator in self.ending
         self.ending.discard(iterator)
-        self.has_ended = self.has_ended or is_end
         self.fed[iterator] = self.n_steps
         return is_end
 
-    def cut(self):
-        """Ends the loaders that were asked for the last step. False: none was."""
-        self.ending.update(i for i, n in self.fed.items() if n >= self.n_steps - 1)
-        return len(self.ending) > 0
+    def end_fed(self):
+        """Ends those that were asked for the last step. False: none was."""
+        fed = [i for i, n in self.fed.items() if n >= self.n_steps - 1]
+        self.ending.update(fed)
+        return len(fed) > 0
+
+
+_TRAINERS = ("transformers", "lightning", "pytorch_lightning")
 
 
 def _trainer():
-    """The Trainer of Transformers that makes this step, or None."""
-    frame = sys._getframe(1) if "transformers" in sys.modules else None
+    """The Trainer of a library that makes this step, or None."""
+    frame = sys._getframe(1) if any(name in sys.modules for name in _TRAINERS) else None
     while frame is not None:
-        one = frame.f_locals.get("self")
-        if any(c.__name__ == "Trainer" and c.__module__.startswith("transformers.") for c in type(one).__mro__):
+        one = replay_rhythm.variable(frame, "self") if "self" in frame.f_code.co_varnames else None
+        if any(c.__name__ == "Trainer" and c.__module__.split(".")[0] in _TRAINERS for c in type(one).__mro__):
             return one
         frame = frame.f_back
     return None
 
 
-def _ask_for_evaluation(trainer):
-    """False: it makes none."""
+def _tell_to_stop(trainer):
+    """It leaves its loops, after an evaluation if it makes some."""
+    if not hasattr(trainer, "control"):
+        trainer.should_stop = True                   # Lightning's
+        return
     strategy = getattr(trainer.args, "eval_strategy", getattr(trainer.args, "evaluation_strategy", "no"))
     trainer.control.should_evaluate = getattr(strategy, "value", strategy) != "no" and trainer.eval_dataset is not None
-    return trainer.control.should_evaluate
+    trainer.control.should_training_stop = True
+
+
+def _is_of_torch(path):
+    return path.startswith((os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep))
 
 
 def _is_one_of_ranks():
@@ -187,12 +207,16 @@ class Steps:
         self.least, self.folder, self.recorder = least, recorder.folder, recorder
         self.known = weakref.WeakKeyDictionary()             # optimizers and their steps
         self.n = 0                                           # steps of all of them
-        self.epoch = _Epoch()
+        self.loaders = _Loaders()
         self.has_ended = False
-        self.repeated = 0                                    # steps, for which the epoch was cut short
+        self.repeated = 0                                    # steps, for which loops are cut short
+        self.settled = weakref.WeakSet()                     # optimizers whose loops are
+        self.around = weakref.WeakKeyDictionary()            # the loops around their first and their last steps since
+        self.turns = 0                                       # requests since then, from one such step to the next
+        self.turned = 0                                      # requests at the last of these steps
+        self.has_left = False                                # a loop was left, and another came to its steps
         self.rhythm_until = 0                                # steps that are waited for
         self.unseen = None                                   # (turns, place): what the loop does once in so many
-        self.steps_left = self.steps_more = 0                # until it is over; if no loader ends
 
     def install(self):
         init, steps = torch.optim.Optimizer.__init__, self
@@ -208,46 +232,46 @@ class Steps:
         __init__.__code__ = __init__.__code__.replace(co_filename="<string>")    # in no call stack is it the program's
         torch.optim.Optimizer.__init__ = __init__
         register_optimizer_step_post_hook(step_ended)
-        self.epoch.install()
+        self.loaders.install()
 
-    def tell(self, repeated, was_followed=False, growth=0, every=1):
+    def tell(self, repeated, followed=NOT_FOLLOWED, growth=0, every=1):
         """For predict: this process trains, and so many steps of it repeated; 0: it goes on. `growth`: bytes that each
         of them left behind, on average; it comes once in `every` steps. What the loop does too seldom to be seen
         follows."""
         if not self.has_ended:
             path = os.path.join(self.folder, "%d.steps" % os.getpid())
             with open(path + ".part", "w") as f:
-                f.write("%d %d %d %d %d %s" % (repeated, was_followed, growth, every, *(self.unseen or (0, ""))))
+                f.write("%d %d %d %d %d %s" % (repeated, followed, growth, every, *(self.unseen or (0, ""))))
             os.replace(path + ".part", path)
 
     def look(self, optimizer):
         if self.has_ended or not torch.cuda.is_initialized() or torch.cuda.is_current_stream_capturing():
             return
         self.n += 1
-        self.epoch.n_steps += 1
+        self.loaders.n_steps += 1
         if self.n == 1:
             self.tell(0)
-        if self.repeated > 0:
-            self.end_if_epoch_is_over()
-            return
         stats = [torch._C._cuda_memoryStats(i) for i in range(torch.cuda.device_count())]
         steps = self.known.setdefault(optimizer, _Optimizer())
-        if _sum(stats, "allocation", "allocated") > 0:
+        requests = _sum(stats, "allocation", "allocated")
+        if optimizer in self.settled:
+            self.leave_loops_if_possible(optimizer, requests)
+        elif requests > 0:
             steps.add(stats)
             self.end_if_repeated(steps)
 
     def end_if_repeated(self, steps):
         period, n = steps.period(self.least), len(steps.steps)
         waits = any(other.counts is None for other in self.known.values()) and self.n < IDLE_STEPS
-        if period == 0 or waits or steps.counts[0] < LOOK_REQUESTS:
+        has_few = steps.counts[0] < LOOK_REQUESTS if self.repeated == 0 else \
+            steps.counts[0] - steps.began < LATER_REQUESTS
+        if period == 0 or waits or has_few:
             return
         has_settled = steps.has_settled(period, self.least) and not steps.may_rise(self.least) and not steps.rises()
         if has_settled and self.waits_for_rhythm(steps):
             return
-        if has_settled and self.cut_epoch():
-            self.repeated = self.least
-        elif has_settled:
-            self.end(self.least)
+        if has_settled:
+            self.begin_to_leave(steps.counts[0])
         elif n >= GROWING_STEPS and (len(steps.stairs()) != 1 or not steps.may_rise(self.least)):
             self.end(n, growth=steps.growth(), every=steps.every())
 
@@ -263,44 +287,86 @@ class Steps:
         self.rhythm_until = needs if is_soon else 0
         return is_soon
 
-    # ---- what follows the epoch ----
+    # ---- what follows the steps ----
 
-    def cut_epoch(self):
-        """Lets the program come to what follows its steps. False: nothing here can."""
-        trainer = None if _is_one_of_ranks() else _trainer()
-        if _is_one_of_ranks() or not (_ask_for_evaluation(trainer) if trainer is not None else self.epoch.cut()):
-            return False
-        self.steps_left, self.steps_more = (1, 1) if trainer is not None else (LOOK_STEPS, LOOK_STEPS_MOST)
+    def begin_to_leave(self, requests):
+        """From now on the loops around these optimizers' steps are cut short."""
+        self.settled.update(o for o, steps in self.known.items() if steps.counts is not None)
+        self.turns, self.turned = 0, requests
+        if self.repeated > 0:
+            return
+        self.repeated = self.least
+        if _is_one_of_ranks():
+            self.end(self.repeated)
+            return
         self.recorder.keep(self.program_ended)
-        timer = threading.Timer(LOOK_S, self.end, (self.least,))
+        timer = threading.Timer(LOOK_S, self.end_so_far)
         timer.daemon = True
         timer.start()
-        return True
 
-    def end_if_epoch_is_over(self):
-        self.steps_more -= 1
-        self.steps_left -= self.epoch.has_ended
-        if self.steps_left == 0 or self.steps_more == 0:
-            self.end(self.repeated, True)
+    def leave_loops_if_possible(self, optimizer, requests):
+        """No error of ours reaches the program."""
+        try:
+            can_leave = self.leave_loops(optimizer, requests)
+        except Exception as reason:
+            print("replay: the program's loops cannot be cut short: %s: %s" % (type(reason).__name__, reason),
+                  file=sys.stderr)
+            can_leave = False
+        if not can_leave:
+            self.end_so_far()
+
+    def leave_loops(self, optimizer, requests):
+        """A loop that has lasted from the optimizer's last step to this one is one of steps. False: none can end."""
+        trainer = _trainer()
+        if trainer is not None:
+            _tell_to_stop(trainer)
+            return True
+        loops = replay_loops.around(_is_of_torch)
+        left = {loop.key: loop.left for loop in loops}
+        first, before = self.around.get(optimizer, (left, {}))
+        self.around[optimizer] = first, left
+        lasted = replay_loops.lasted(loops, before)
+        self.has_left = self.has_left or (len(before) > 0 and not lasted)
+        self.turns, self.turned = self.turns + requests - self.turned, requests
+        if loops and not lasted:
+            return True
+        if self.turns > TURNS_REQUESTS:
+            self.end_loops(loop for loop in lasted[1:] if loop.has_turned(first))
+        return self.cut_short(lasted) and self.turns <= 2 * TURNS_REQUESTS
+
+    def cut_short(self, lasted):
+        """Ends the innermost. False: none can."""
+        is_loader = _Loaders.kind()
+        can_end = [loop for loop in lasted if loop.can_end(is_loader)]
+        if (not can_end or can_end[0] is not lasted[0]) and self.loaders.end_fed():
+            return True
+        self.end_loops(can_end[:1])
+        return len(can_end) > 0
+
+    def end_loops(self, loops):
+        for loop in loops:
+            loop.end(_Loaders.kind(), self.loaders.ending.add)
+
+    def end_so_far(self):
+        self.end(self.repeated, EPOCH_FOLLOWED if self.has_left else NOT_FOLLOWED)
 
     def program_ended(self):
-        """The program ended before the next epoch. Whether its history to the end counts: not if it failed because its
-        loader ended."""
+        """The program came to its end. Whether its history to there counts: not if it failed because a loop ended."""
         has_failed = getattr(sys, "last_type", None) is not None
         is_refused = has_failed and "out of memory" in str(sys.last_value)
         if not is_refused:
-            self.tell(self.repeated, not has_failed)
+            self.tell(self.repeated, NOT_FOLLOWED if has_failed else ALL_FOLLOWED)
         if has_failed and not is_refused:
-            print("replay: the error is ours: predict ended the program's epoch, to see what follows. What was seen "
+            print("replay: the error is ours: predict cut the program's loops short, to see what follows. What was seen "
                   "before it counts.", file=sys.stderr)
         self.has_ended = True
         return is_refused or not has_failed
 
-    def end(self, repeated, was_followed=False, growth=0, every=1):
+    def end(self, repeated, followed=NOT_FOLLOWED, growth=0, every=1):
         if self.has_ended:
             return
         self.recorder.settle()
-        self.tell(repeated, was_followed, growth, every)
+        self.tell(repeated, followed, growth, every)
         self.has_ended = True
         if threading.current_thread() is threading.main_thread():
             self.wait()

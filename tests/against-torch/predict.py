@@ -189,8 +189,10 @@ class Case:
             (self.folder / (name + ".py")).write_text(text)
 
     def start(self, *words):
+        """An interrupt reaches it, also if none reaches us (nohup)."""
         return subprocess.Popen([self.replay, *words], cwd=self.folder, env=self.environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def run(self, *words):
         program = self.start(*words)
@@ -278,22 +280,25 @@ def steps(case):
 
 
 def validation(case):
-    """What follows the epoch is seen; a program that fails because its epoch ended is answered without."""
+    """What follows the epochs is seen; a program that fails because a loop ended is answered without."""
     def peak(*words):
-        answer = case.predict("--device", "4GiB", *words)[1]
-        return answer["cards"][0]["peak_reserved_bytes"], answer["ended"], answer["fits"]
+        _, answer, out, _ = case.predict("--device", "4GiB", *words)
+        return answer["cards"][0]["peak_reserved_bytes"], answer["ended"], answer["fits"], "not seen" in out
     program = "--", sys.executable, "epochs.py"
     whole = peak("--steps", "0", *program, "epochs", "0")
     for n in "0", "2":
         found = peak(*program, "epochs", n)
         check("the validation after an epoch is seen, with %s workers" % n,
-              found == (whole[0], "steps repeat", True), (found, whole))
+              found == (whole[0], "steps repeat", True, False), (found, whole))
     evaluated = peak("--", sys.executable, "by_hand.py")
-    check("an evaluation by hand is seen", evaluated[1] == "steps repeat" and evaluated[0] > 100 << 20, evaluated)
-    for how in "iterator", "counts":
-        found = peak(*program, how, "0")
-        check("an epoch that cannot be cut short (%s) is left out" % how,
-              found[0] < whole[0] and found[1:] == ("steps repeat", True), (found, whole))
+    check("an evaluation by hand is seen",
+          evaluated[1:] == ("steps repeat", True, False) and evaluated[0] > 100 << 20, evaluated)
+    found = peak(*program, "iterator", "0")
+    check("what follows a loop through a generator is seen", found == (whole[0], "steps repeat", True, False),
+          (found, whole))
+    found = peak(*program, "counts", "0")
+    check("an epoch that cannot be cut short is left out, and this is said",
+          found[0] < whole[0] and found[1:] == ("steps repeat", True, True), (found, whole))
 
 
 def files(case):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""The rules of cudasim/python/replay_steps.py and replay_rhythm.py, without PyTorch: which steps are a stair, and what
-a loop does once in many turns.
+"""The rules of cudasim/python/replay_steps.py, replay_rhythm.py and replay_loops.py, without PyTorch: which steps are a
+stair, what a loop does once in many turns, and which loops come to their end early.
 
     test_steps.py REPLAY BUILD SOURCE
 
@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(sys.argv[3]) / "cudasim" / "python"))
 for name in "torch", "torch.optim", "torch.optim.optimizer":
     sys.modules[name] = types.ModuleType(name)
 sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook = None
+import replay_loops                                  # noqa: E402
 import replay_rhythm                                 # noqa: E402
 import replay_steps                                  # noqa: E402
 
@@ -131,7 +132,123 @@ def test_rhythm():
     expect("nor a text, and nothing is called", of_text(0) is None)
 
 
+# ---- loops that come to their end early ----
+
+class Fed:
+    """A loader."""
+
+    def __init__(self):
+        self.is_over = False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.is_over:
+            raise StopIteration
+        return 7
+
+
+def step(before):
+    """As an optimizer's step: of the loops that have lasted, that one is ended. Returns those around it."""
+    loops = replay_loops.around(lambda path: False)
+    for loop in replay_loops.lasted(loops, before)[:1]:
+        if loop.can_end(Fed):
+            loop.end(Fed, lambda fed: setattr(fed, "is_over", True))
+    return {loop.key: loop.left for loop in loops}
+
+
+def wrapped(iterable):
+    for x in iterable:
+        yield x
+
+
+def of_range(turns):
+    before, seen = {}, []
+    with open("/dev/null"):
+        for i in range(turns):
+            seen.append(i)
+            if True:
+                before = step(before)
+        else:
+            seen.append("else")
+    return seen
+
+
+def of_nested():
+    seen = []
+    for epoch in range(4):
+        before = {}
+        for i, (x, _) in enumerate(zip(wrapped(range(100)), [None] * 100)):
+            try:
+                before = step(before)
+            finally:
+                seen.append((epoch, x))
+    return seen
+
+
+def of_loader():
+    before, n = {}, 0
+    for _ in wrapped(Fed()):
+        before = step(before)
+        n += 1
+    return n
+
+
+def of_while(turns):
+    before, seen, i = {}, [], 0
+    while i < turns:
+        seen.append(i)
+        before = step(before)
+        i += 1
+    return seen
+
+
+def of_break():
+    before, state, n = {}, argparse.Namespace(steps=0), 0
+    while True:
+        before = step(before)
+        n += 1
+        state.steps += 1
+        if state.steps >= 5000:
+            break
+    return n, state.steps
+
+
+def of_optimizers():
+    seen = []
+    for turn in range(3):
+        for name in ["a", "b", "c"]:
+            seen.append(name)
+            around = step({})                        # of each optimizer the first step in this loop
+    return seen, around
+
+
+def of_except():
+    n = 0
+    try:
+        raise ValueError
+    except ValueError:
+        for i in range(3):
+            step(step({}))
+            n += 1
+    return n
+
+
+def test_loops():
+    expect("two turns and the last", of_range(1000) == [0, 1, 999, "else"])
+    expect("few turns stay", of_range(2) == [0, 1, "else"])
+    expect("an inner loop alone", of_nested() == [(e, x) for e in range(4) for x in (0, 1, 99)])
+    expect("a loader gives nothing more", of_loader() == 2)
+    expect("a number is counted up: %s" % of_while(1000), of_while(1000) == [0, 1, 999])
+    expect("also of an object: %d, %d" % of_break(), of_break() == (3, 5000))
+    expect("what has not lasted stays", of_optimizers()[0] == ["a", "b", "c"] * 3)
+    expect("the outer loop lies around, too", len(of_optimizers()[1]) >= 2)
+    expect("in a handler nothing is known", of_except() == 3)
+
+
 test_stairs()
 test_waits()
 test_rhythm()
+test_loops()
 sys.exit(failures > 0)
