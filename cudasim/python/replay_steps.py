@@ -215,6 +215,7 @@ class Steps:
         self.turns = 0                                       # requests since then, from one such step to the next
         self.turned = 0                                      # requests at the last of these steps
         self.has_left = False                                # a loop was left, and another came to its steps
+        self.followed, self.is_refused = NOT_FOLLOWED, False # at the program's end
         self.rhythm_until = 0                                # steps that are waited for
         self.unseen = None                                   # (turns, place): what the loop does once in so many
 
@@ -299,7 +300,7 @@ class Steps:
         if _is_one_of_ranks():
             self.end(self.repeated)
             return
-        self.recorder.keep(self.program_ended)
+        self.recorder.keep(self.counts_end, self.tell_end)
         timer = threading.Timer(LOOK_S, self.end_so_far)
         timer.daemon = True
         timer.start()
@@ -350,17 +351,20 @@ class Steps:
     def end_so_far(self):
         self.end(self.repeated, EPOCH_FOLLOWED if self.has_left else NOT_FOLLOWED)
 
-    def program_ended(self):
-        """The program came to its end. Whether its history to there counts: not if it failed because a loop ended."""
+    def counts_end(self):
+        """The program came to its end. Its history to there counts, unless it failed because a loop ended."""
         has_failed = getattr(sys, "last_type", None) is not None
-        is_refused = has_failed and "out of memory" in str(sys.last_value)
-        if not is_refused:
-            self.tell(self.repeated, NOT_FOLLOWED if has_failed else ALL_FOLLOWED)
-        if has_failed and not is_refused:
+        self.is_refused = has_failed and "out of memory" in str(sys.last_value)
+        if has_failed and not self.is_refused:
             print("replay: the error is ours: predict cut the program's loops short, to see what follows. What was seen "
                   "before it counts.", file=sys.stderr)
+        self.followed = NOT_FOLLOWED if has_failed else ALL_FOLLOWED
+        return self.is_refused or not has_failed
+
+    def tell_end(self):
+        if not self.is_refused:
+            self.tell(self.repeated, self.followed)
         self.has_ended = True
-        return is_refused or not has_failed
 
     def end(self, repeated, followed=NOT_FOLLOWED, growth=0, every=1):
         if self.has_ended:

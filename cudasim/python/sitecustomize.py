@@ -127,6 +127,7 @@ class _Recorder:
         self.has_ended = False
         self.has_settled = False                     # the history is whole for predict, and nothing follows
         self.counts_end = None                       # whether the history to the program's end counts; None: it does
+        self.tell_end = lambda: None
         self.lock = threading.RLock()                # of the files: the thread that follows writes them, too
         self.has_complained = False
         self.record_history = self.memory._record_memory_history
@@ -214,11 +215,12 @@ class _Recorder:
             self.dump("so-far.pickle")
             self.has_settled = True
 
-    def keep(self, counts_end):
-        """Writes what is there so far. It stands if the program ends and counts_end() does not want the rest."""
+    def keep(self, counts_end, tell_end):
+        """Writes what is there so far. It stands if the program ends and counts_end() does not want the rest. Once all
+        is written, tell_end() is called: predict may stop the program then."""
         with self.lock:
             self.dump("so-far.pickle")
-            self.counts_end = counts_end
+            self.counts_end, self.tell_end = counts_end, tell_end
 
     def complain(self, path, reason):
         if not self.has_complained and sys.stderr is not None:
@@ -244,9 +246,12 @@ class _Recorder:
                 f.write("%d" % rank)
 
     def end(self):
-        if not self.has_ended and (self.has_settled or self.counts_end is None or self.counts_end()):
+        if self.has_ended or self.pid != os.getpid():            # a forked child ends for itself
+            return
+        if self.has_settled or self.counts_end is None or self.counts_end():
             self.dump("pickle")
         self.has_ended = True
+        self.tell_end()
 
     def on_oom(self, *_):
         if not os.path.exists(os.path.join(self.folder, "%d.oom.pickle" % os.getpid())):

@@ -2254,6 +2254,9 @@ class Predict(Result):
     torch: Optional[str]
     #: how the run that the first row rests on came to its end: by itself, steps repeat, too long, interrupted
     ended: Optional[str]
+    #: the program came to its end, if need be with loops cut short after equal steps; false: what it does after
+    #: them, or after it was stopped, is in no figure
+    is_seen_to_end: bool
     #: its exit status, if it ended by itself
     status: Optional[int]
     #: of the first lines, as FILE:LINE, whose sizes depend on values that are not computed: the largest are

@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 C
 cc -w -o train train.c -ldl || exit 1
 
-expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB, as far as was seen: ' \
+expect 'a program without an end is stopped' 0 'Fits on 1GiB: takes 200 MiB of 1 GiB, as far as 5 equal steps' \
     "$replay" predict --device 1GiB --json a.json -- ./train forever 10
 is a.json fits true
 is a.json ended '"steps repeat"'
@@ -180,20 +180,25 @@ chmod +x layers.sh trains.sh
 expect 'what repeats without an optimizer step is no step' 1 'As far as was seen: fits on 1GiB: takes 200 MiB' \
     "$replay" predict --device 1GiB --within 3 --json a.json -o o -- ./layers.sh
 is a.json whole_steps null
-expect 'its steps are those of the optimizer' 0 'as far as was seen: 5 equal steps' \
+expect 'its steps are those of the optimizer' 0 'as far as 5 equal steps show: what follows them was not seen' \
     "$replay" predict --device 1GiB --json a.json -o o -- ./trains.sh
 is a.json whole_steps 5
+is a.json is_seen_to_end false
 cat >validates.sh <<'SH'
 #!/bin/sh
-echo "5 1" >"$REPLAY_TORCH_RECORD/$$.steps.part"
+echo "5 $SEEN" >"$REPLAY_TORCH_RECORD/$$.steps.part"
 ./train once 10
 mv "$REPLAY_TORCH_RECORD/$$.steps.part" "$REPLAY_TORCH_RECORD/$$.steps"
 exit 1
 SH
 chmod +x validates.sh
 expect 'a program whose epoch was cut short has not run to its end' 0 'its epoch was cut short' \
-    "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
+    env SEEN=1 "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
 is a.json ended '"steps repeat"'
+is a.json is_seen_to_end false
+expect 'unless it came to its end with its loops cut short' 0 'of 1 GiB, loops cut short after 5 equal steps.' \
+    env SEEN=2 "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
+is a.json is_seen_to_end true
 
 # ---- what comes once in many steps ----
 expect 'equal steps hide what is seldom, which is said' 0 'that shows only once in more steps than these is not seen' \
