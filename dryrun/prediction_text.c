@@ -50,8 +50,8 @@ static void words_add_unseen(struct words *w, const struct predicted_run *run)
 static void assume_steps(struct words *w, const struct predicted_run *run)
 {
     if (run->ran_to_end)
-        words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its loops were cut short, and it went "
-                  "on to its end; --steps 0 runs them whole.", run->whole_steps);
+        words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its loops were cut short, and it "
+                  "went on to its end; --steps 0 runs them whole.", run->whole_steps);
     else if (run->was_followed)
         words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its epoch was cut short. What "
                   "follows it (validation) was seen, what follows the last one was not; --steps 0 runs it to its end.",

@@ -356,8 +356,8 @@ class Steps:
         has_failed = getattr(sys, "last_type", None) is not None
         self.is_refused = has_failed and "out of memory" in str(sys.last_value)
         if has_failed and not self.is_refused:
-            print("replay: the error is ours: predict cut the program's loops short, to see what follows. What was seen "
-                  "before it counts.", file=sys.stderr)
+            print("replay: the error is ours: predict cut the program's loops short, to see what follows. What was "
+                  "seen before it counts.", file=sys.stderr)
         self.followed = NOT_FOLLOWED if has_failed else ALL_FOLLOWED
         return self.is_refused or not has_failed
 
