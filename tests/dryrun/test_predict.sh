@@ -796,9 +796,9 @@ else:
     os.mkfifo(os.environ["REPLAY_TORCH_RECORD"] + "/99999.so-far.pickle")
 time.sleep(1000)
 PY
-expect 'a program that leaves its group is stopped too' 1 'Needs a card of' \
+expect 'a program that leaves its group is stopped too' 1 'needs a card of' \
     timeout 60 "$replay" predict --within 4 -o o -- python3 escapes.py group
-expect 'a pipe among the recordings is not waited for' 1 'Needs a card of' \
+expect 'a pipe among the recordings is not waited for' 1 'needs a card of' \
     timeout 60 "$replay" predict --within 4 -o o -- python3 escapes.py pipe
 if unshare -m true 2>/dev/null; then
     # shellcheck disable=SC2016
