@@ -2,6 +2,7 @@
 /* `replay shrink FILE --keep WHAT`: the smallest recording that still does it. */
 #include "replay/program/cli.h"
 
+#include "replay/recording/recorded_platform.h"
 #include "replay/shrink/shrink.h"
 #include "replay/shrink/shrink_calls.h"
 #include "replay/shrink/shrink_script.h"
@@ -141,16 +142,25 @@ static enum err write_trace(const struct session *s, FILE *out, struct err_detai
     return e;
 }
 
+static enum err write_script(struct session *s, FILE *out)
+{
+    const enum platform platform = recorded_platform(s->trace);
+    if (!platform_is_cuda(platform))
+        return err_set(&s->no_script, ERR_UNSUPPORTED, 0, "--script: it would be for PyTorch's cuda; the "
+                       "recording is of %s; -o writes it", platform_words(platform));
+    char about[SCRIPT_COMMENT];
+    snprintf(about, sizeof about, "%zu call%s, made by replay shrink from a recording of %zu.", s->shrunk.n,
+             s->shrunk.n == 1 ? "" : "s", s->shrunk.n_before);
+    return shrink_script_write(&s->shrunk, &s->run, about, out, &s->no_script);
+}
+
 static enum err shrink_write_files(void *session, FILE *const files[ANSWER_FILES], struct err_detail *err)
 {
     struct session *s = session;
     enum err e = files[0] != NULL ? write_trace(s, files[0], err) : ERR_OK;
     if (e != ERR_OK || files[1] == NULL)
         return e;
-    char about[SCRIPT_COMMENT];
-    snprintf(about, sizeof about, "%zu call%s, made by replay shrink from a recording of %zu.", s->shrunk.n,
-             s->shrunk.n == 1 ? "" : "s", s->shrunk.n_before);
-    e = shrink_script_write(&s->shrunk, &s->run, about, files[1], &s->no_script);
+    e = write_script(s, files[1]);
     if (e == ERR_UNSUPPORTED)
         s->status = cli_fail(e, &s->no_script);
     else if (e != ERR_OK)

@@ -74,6 +74,11 @@ bool platform_is_library(enum platform p)
     return own_choices[p].policies[0] != NULL;
 }
 
+bool platform_is_cuda(enum platform p)
+{
+    return !platform_is_library(p) && p != PLATFORM_XPU && p != PLATFORM_MPS && p != PLATFORM_NPU;
+}
+
 const char *const *platform_policies(enum platform p, size_t *n)
 {
     const struct choices *c = platform_is_library(p) ? &own_choices[p] : &of_torch;

@@ -40,6 +40,9 @@ const char *const *platform_policies(enum platform p, size_t *n);
 /* Whether it is a library with an allocator of its own: JAX, TensorFlow. */
 bool platform_is_library(enum platform p);
 
+/* Whether PyTorch's cards are "cuda" there: NVIDIA's and AMD's. */
+bool platform_is_cuda(enum platform p);
+
 /* Whether a setting, such as "expandable_segments" or "expandable_segments:True", may be recommended there. *reason is
  * then "", otherwise the clause that says why not. Static. */
 bool platform_has_setting(enum platform p, const char *setting, const char **reason);

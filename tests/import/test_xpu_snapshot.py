@@ -101,6 +101,11 @@ def main():
         expect("placements are those of the NPU's rules", ask("verify").startswith("all equal"))
         pasted = ask("why") + ask("tune")
         expect("no variable of CUDA's is pasted", "PYTORCH_CUDA_ALLOC_CONF" not in pasted)
+        script = path.with_name("script.py")
+        run = subprocess.run([replay, "shrink", path, "--keep", "peak>=20MiB", "--script", script],
+                             capture_output=True, text=True, check=False)
+        expect("an NPU's requests become no script for CUDA",
+               run.returncode == 2 and not script.exists() and "of Ascend NPU" in " ".join(run.stderr.split()))
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             for value in ({}, [], {"a": 1}, {1: {}}, [{}], [[]], None, 7, "", ()):
                 path.write_bytes(pickle.dumps(value, protocol))
