@@ -256,8 +256,10 @@ static void read_map(const struct part *near, const char *error, struct log_xla 
             end--;
         for (; n < MAP_LETTERS && end - n > line && (end[-n - 1] == '*' || end[-n - 1] == '_'); n++)
             used += end[-n - 1] == '*';
-        if (n == MAP_LETTERS)
-            x->map_percent = used * 100 / MAP_LETTERS;
+        if (n < MAP_LETTERS)
+            continue;
+        x->has_map = true;
+        x->map_percent = used * 100 / MAP_LETTERS;
     }
 }
 
@@ -266,8 +268,7 @@ void log_xla_read(const char *text, size_t n, size_t at, struct log_xla *out)
     const size_t from = at > REACH ? at - REACH : 0, to = n - at > REACH ? at + REACH : n;
     const struct part near = { text + from, text + to };
     *out = (struct log_xla){ .asked = UNKNOWN, .free = UNKNOWN, .used = UNKNOWN, .capacity = UNKNOWN,
-                             .arguments = UNKNOWN, .results = UNKNOWN, .temporaries = UNKNOWN, .total = UNKNOWN,
-                             .map_percent = -1 };
+                             .arguments = UNKNOWN, .results = UNKNOWN, .temporaries = UNKNOWN, .total = UNKNOWN };
     read_own(text, n, at, out);
     read_map(&near, text + at, out);
     const char *list = find_list(&near, text + at);
@@ -350,7 +351,7 @@ static void print_lever(FILE *out, const struct log_xla *x)
 static void print_map(FILE *out, const struct log_xla *x)
 {
     struct words w = { .n = 0 };
-    if (x->map_percent < 0)
+    if (!x->has_map)
         return;
     words_add(&w, "- By its map in the log the allocator had %d%% of its memory in use.", x->map_percent);
     if (x->map_percent < MAP_FREE_PERCENT)

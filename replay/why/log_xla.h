@@ -26,7 +26,8 @@ struct log_xla {
     bool     is_found;               /* a list is; the sizes of the error's own line may be known without */
     uint64_t asked, free;            /* in the error's line */
     uint64_t used, capacity;         /* of HBM */
-    int      map_percent;            /* in use of what BFC has of the card, by the map in its log; -1: there is none */
+    bool     has_map;                /* of what BFC has of the card, in its log */
+    int      map_percent;            /* in use by that map */
     uint64_t arguments, results, temporaries, total;
     struct log_xla_buffer at[LOG_XLA_BUFFERS];       /* in the order of the list: the largest first */
     size_t   n;

@@ -106,7 +106,19 @@ Test(log_parts, the_map_of_bfc_tells_how_full_it_was)
     expect_said(empty, "RESOURCE", "had 10% of its memory in use. So it is not", "100%");
     expect_said(full, "RESOURCE", "had 90% of its memory in use.", "So it is not");
     log_xla_read(none, sizeof none - 1, (size_t)(strstr(none, "RESOURCE") - none), &x);
-    cr_expect_eq(x.map_percent, -1, "nothing else of asterisks is a map");
+    cr_expect_not(x.has_map, "nothing else of asterisks is a map");
+}
+
+Test(log_parts, of_a_text_that_is_not_xlas_nothing_is_said)
+{
+    const struct log_xla unread = { .n = 0 };
+    char *out = NULL;
+    size_t n;
+    FILE *f = open_memstream(&out, &n);
+    log_xla_print(f, &unread);
+    fclose(f);
+    cr_expect_str_empty(out);
+    free(out);
 }
 
 Test(log_parts, the_list_of_a_tpu_is_read)
