@@ -186,7 +186,7 @@ def _bounds(loop, target):
 
 def _counted_up(frame, loop):
     """The number that this `while` counts up to a bound that is known; None: there is none."""
-    if sys.version_info < (3, 9) or replay_rhythm.HANDS_OUT.intersection(frame.f_code.co_names):
+    if sys.version_info < (3, 9) or replay_rhythm.hands_out(frame):
         return None
     variables = replay_rhythm.variables_of(frame)
     for n in ast.walk(loop):

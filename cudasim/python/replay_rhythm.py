@@ -7,13 +7,14 @@ program is called: a number is a constant, a variable, or what an object or a di
 """
 import ast
 import ctypes
+import dis
 import inspect
 import linecache
 import os
 import sys
 import sysconfig
 
-HANDS_OUT = {"locals", "vars", "dir", "eval", "exec"}        # they give a function's variables away
+_HANDS_OUT = {"locals", "vars", "dir", "eval", "exec"}       # they give a function's variables away
 
 _PLACES = tuple(os.path.realpath(p) + os.sep for p in {
     os.path.dirname(os.path.abspath(__file__)), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"),
@@ -33,13 +34,20 @@ def _get(frame, name):
         return None
 
 
+def hands_out(frame):
+    """Whether the program may hold the dictionary of this function's variables. model.eval() is a method."""
+    code = frame.f_code
+    return bool(code.co_flags & inspect.CO_OPTIMIZED and _HANDS_OUT.intersection(code.co_names)) and \
+        any(i.opname == "LOAD_GLOBAL" and i.argval in _HANDS_OUT for i in dis.get_instructions(code))
+
+
 def variables_of(frame):
     """Those of a frame, by name. No tensor may live longer for it: before Python 3.12 the frame of a function keeps the
     dictionary that it lends, so that it is emptied, and not asked for where the program may hold it itself."""
     code, variables = frame.f_code, dict(frame.f_globals)
     if code.co_flags & inspect.CO_OPTIMIZED and sys.version_info >= (3, 12):
         variables.update({name: _get(frame, name) for name in code.co_varnames + code.co_cellvars + code.co_freevars})
-    elif code.co_flags & inspect.CO_OPTIMIZED and not HANDS_OUT.intersection(code.co_names):
+    elif code.co_flags & inspect.CO_OPTIMIZED and not hands_out(frame):
         lent = frame.f_locals
         variables.update(lent)
         lent.clear()

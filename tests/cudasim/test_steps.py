@@ -204,8 +204,14 @@ def of_while(turns):
     return seen
 
 
+class Model:
+    def eval(self):
+        return self
+
+
 def of_break():
     before, state, n = {}, argparse.Namespace(steps=0), 0
+    Model().eval()                                   # a method: nothing is handed out
     while True:
         before = step(before)
         n += 1
@@ -213,6 +219,15 @@ def of_break():
         if state.steps >= 5000:
             break
     return n, state.steps
+
+
+def of_locals(turns):
+    before, n, i, held = {}, 0, 0, locals()
+    while i < turns:
+        before = step(before)
+        n += 1
+        i += 1
+    return n, held["turns"]
 
 
 def of_optimizers():
@@ -242,6 +257,7 @@ def test_loops():
     expect("a loader gives nothing more", of_loader() == 2)
     expect("a number is counted up: %s" % of_while(1000), of_while(1000) == [0, 1, 999])
     expect("also of an object: %d, %d" % of_break(), of_break() == (3, 5000))
+    expect("a dictionary that the program holds stays", of_locals(9) == (9, 9))
     expect("what has not lasted stays", of_optimizers()[0] == ["a", "b", "c"] * 3)
     expect("the outer loop lies around, too", len(of_optimizers()[1]) >= 2)
     expect("in a handler nothing is known", of_except() == 3)
