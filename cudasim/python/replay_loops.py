@@ -194,7 +194,7 @@ def _counted_up(frame, loop):
             continue
         value, by = (replay_rhythm.value_of(x, variables) for x in (n.target, n.value))
         bounds = [replay_rhythm.value_of(b, variables) for b in _bounds(loop, ast.unparse(n.target))]
-        bounds = [b for b in bounds if type(b) is int and type(value) is int and b > value]
+        bounds = [b for b in bounds if type(b) is int and type(value) is int and b >= value]
         if bounds and type(by) is int and by > 0:
             return _Number(frame, n.target, value, by, min(bounds))
     return None
