@@ -13,7 +13,7 @@
     X(FAILED, 1, "the answer is bad news: a run was out of memory, or a comparison found a difference")         \
     X(USAGE, 2, "wrong usage, bad or missing input, or a device that is not there")                            \
     X(OURS, 3, "this program or its host failed: a full disk, no memory, a driver's error")                     \
-    X(OPEN, 4, "predict, serve: the program may fit; bisect: one of several did it; which is not known")        \
+    X(OPEN, 4, "predict, serve: may fit, or cannot be told; bisect: one of several, which is not known")       \
     X(PART, 5, "sweep: a trace or a run was left out, and named; the others are stored")
 
 #define EXIT_STATUS_ENUM(name, number, meaning) STATUS_##name = (number),

@@ -43,8 +43,10 @@ static void add_started(struct words *w, const struct served_start *s)
         words_add(w, ", with at most %s GiB of KV cache", served_gib(log->cache, a));
     if (served_is_told(log->tokens))
         words_add(w, ": %s tokens", served_count(log->tokens, a));
+    const bool is_capped = log->running_most > 0 && s->budget.requests > (double)log->running_most;
     if (s->budget.requests >= 1)
-        words_add(w, ", %s %s of %s tokens at once", served_count((int64_t)s->budget.requests, a),
+        words_add(w, ", %s %s of %s tokens at once",
+                  served_count(is_capped ? log->running_most : (int64_t)s->budget.requests, a),
                   s->budget.requests < 2 ? "request" : "requests", served_count(log->request_tokens, b));
     words_add(w, ".");
     if (s->budget.requests >= 0 && s->budget.requests < 1)

@@ -23,15 +23,12 @@ void request_trace_free(struct request_trace *t)
     *t = (struct request_trace){.requests = NULL};
 }
 
-/* Appends a request. Its time is raised to the last one's. */
 static enum err requests_append(struct request_trace *t, struct served_request r, struct err_detail *err)
 {
     struct served_request *more = array_grow(t->requests, t->n_requests, &t->requests_room, sizeof *more);
     if (more == NULL)
         return err_no_memory(err);
     t->requests = more;
-    if (t->n_requests > 0 && r.arrival_us < more[t->n_requests - 1].arrival_us)
-        r.arrival_us = more[t->n_requests - 1].arrival_us;
     more[t->n_requests++] = r;
     return ERR_OK;
 }
@@ -46,8 +43,13 @@ static bool requests_leave_out(struct request_trace *t, const struct served_requ
     return true;
 }
 
-static enum err requests_check(const struct served_request *r, const char *path, uint64_t line, struct err_detail *err)
+/* Whether a row of the file can be played as the next one. */
+static enum err requests_check(const struct request_trace *t, const struct served_request *r, const char *path,
+                               uint64_t line, struct err_detail *err)
 {
+    if (t->n_requests > 0 && r->arrival_us < t->requests[t->n_requests - 1].arrival_us)
+        return err_at(err, ERR_FORMAT, line, path, "line %llu: comes before the request of the line above; sort the "
+                      "rows by their times", (unsigned long long)line);
     if (r->arrival_us > REQUEST_ARRIVAL_MAX)
         return err_at(err, ERR_FORMAT, line, path, "line %llu: comes more than 285 years after the first request",
                       (unsigned long long)line);
@@ -155,8 +157,11 @@ static enum err csv_row_read(const struct csv_line *line, const size_t columns[R
         return ERR_OK;
     if (out->n_requests == 0)
         *origin_us = us;
-    r.arrival_us = us > *origin_us ? us - *origin_us : 0;
-    const enum err e = requests_check(&r, path, line->number, err);
+    if (us < *origin_us)
+        return err_at(err, ERR_FORMAT, line->number, path, "line %llu: comes before the first request; sort the rows "
+                      "by their times", (unsigned long long)line->number);
+    r.arrival_us = us - *origin_us;
+    const enum err e = requests_check(out, &r, path, line->number, err);
     return e == ERR_OK ? requests_append(out, r, err) : e;
 }
 
@@ -271,7 +276,7 @@ static enum err json_row_take(const json_t *o, const char *path, uint64_t line, 
     r.answer = (uint64_t)json_integer_value(answer);
     if (requests_leave_out(out, &r, line))
         return ERR_OK;
-    enum err e = requests_check(&r, path, line, err);
+    enum err e = requests_check(out, &r, path, line, err);
     if (e == ERR_OK)
         e = json_ids_read(json_object_get(o, "hash_ids"), out, &r, path, line, err);
     if (out->id_tokens == 0)

@@ -386,8 +386,9 @@ static enum err start_error(const char *program, int reason, struct err_detail *
     if (reason == ENOENT && meant != NULL)
         return err_set(err, ERR_USAGE, 0, "'%s' cannot be started: %s; did you mean '%s'?", program, strerror(reason),
                        meant);
-    return err_set(err, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "'%s' cannot be started: %s", program,
-                   strerror(reason));
+    return err_set(err, reason == ENOMEM ? ERR_HOST_NOMEM : ERR_USAGE, 0, "'%s' cannot be started: %s%s", program,
+                   strerror(reason), reason == ENOENT && strchr(program, '/') == NULL
+                                         ? "; is the environment active that it is installed in?" : "");
 }
 
 /* An ignored SIGCHLD lets the kernel forget children: nobody could be waited for. */

@@ -78,6 +78,9 @@ static enum err shape_check(const struct load_value *v, struct err_detail *err)
     if (v[WINDOW_LAYERS].number > v[LAYERS].number)
         return err_set(err, ERR_USAGE, 0, "pools: window_layers=%s are more than layers=%s",
                        v[WINDOW_LAYERS].text, v[LAYERS].text);
+    if (v[WEIGHTS].number >= v[MEMORY].number)
+        return err_set(err, ERR_USAGE, 0, "pools: weights=%s leave nothing of memory=%s", v[WEIGHTS].text,
+                       v[MEMORY].text);
     if (v[PREFIX].number % REQUEST_ID_TOKENS != 0)
         return err_set(err, ERR_USAGE, 0, "pools: prefix=%s is no multiple of %d", v[PREFIX].text,
                        REQUEST_ID_TOKENS);

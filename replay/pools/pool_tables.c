@@ -73,10 +73,12 @@ static enum err round_print(FILE *out, const struct pool_round *r, size_t column
     for (size_t i = 0; i < r->n_rows; i++)
         row_add(&t, &r->rows[i]);
     const enum err e = terminal_table_print(out, &t, columns);
+    if (l->n_empty > 0)
+        fprintf(out, "Rows without an answer, left out: %s.\n", text_count(l->n_empty, n));
     for (size_t i = 0; i < r->n_rows; i++)
         if (r->rows[i].load.n_too_long > 0)
-            fprintf(out, "%s leaves %s requests out: they never fit.\n", kv_kind_name(r->rows[i].kind),
-                    text_count(r->rows[i].load.n_too_long, n));
+            fprintf(out, "%s: requests longer than it ever holds or than longest= allows, left out: %s.\n",
+                    kv_kind_name(r->rows[i].kind), text_count(r->rows[i].load.n_too_long, n));
     for (size_t i = 0; i < r->n_rows; i++)
         if (r->rows[i].load.play.n_wakes > 0)
             fprintf(out, "%s changes the model on the card %s times.\n", kv_kind_name(r->rows[i].kind),

@@ -104,7 +104,7 @@ const struct subcommand cmd_serve = {
             "  replay serve --ask --device h100-80g -- sglang serve --model-path ./model\n"
             "  replay serve --device 4090 --device l40s -- \\\n"
             "      vllm serve ./model --gpu-memory-utilization 0.95\n",
-    .failed = "the server does not start on a card named, or it is not known to",
+    .failed = "the server does not start on a card named",
     .may_be_open = true,
     .status_note = "After an interrupt it is 130.",
     .flags = serve_flags,

@@ -46,7 +46,7 @@ static enum err why_read_session(void *session, const struct options *o, struct 
     if (e == ERR_OK)
         e = session_run(s, err);
     if (e == ERR_OK && s->trace == NULL && o->is_given[FLAG_DEVICE])
-        fprintf(stderr, "replay: --device does nothing here: the error's text says which card it was\n");
+        fprintf(stderr, "replay: --device does nothing here: an error's text is judged by its own figures\n");
     return e;
 }
 

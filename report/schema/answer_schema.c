@@ -389,10 +389,18 @@ const struct answer_table *answer_table_at(size_t i)
     return i < sizeof tables / sizeof tables[0] ? &tables[i] : NULL;
 }
 
+/* "bench-pools", as commands and schemas are called, is the table "bench_pools". */
+static bool is_called(const char *table, const char *name)
+{
+    for (; *table != '\0' && (*table == *name || (*table == '_' && *name == '-')); table++)
+        name++;
+    return *table == *name;
+}
+
 const struct answer_table *answer_table_find(const char *name)
 {
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        if (strcmp(tables[i].name, name) == 0)
+        if (is_called(tables[i].name, name))
             return &tables[i];
     return NULL;
 }

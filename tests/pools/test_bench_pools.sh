@@ -19,6 +19,12 @@ for i in $(seq 0 59); do
     printf '{"timestamp": %d, "input_length": 3000, "output_length": 100, "hash_ids": [0, 1, 2, 3, 4, %d]}\n' \
         $((i * 1000)) $((i + 5)) >>mooncake.jsonl
 done
+{ head -3 azure.csv | tail -1; sed -n 2p azure.csv; } | cat <(head -1 azure.csv) - >unsorted.csv
+expect 2 'line 3: comes before the first request' bench-pools unsorted.csv
+{ head -2 burst.csv; echo '1,ChatGPT,3000,0,3000,API log'; echo '2,ChatGPT,9000,10,9010,API log'; } >left.csv
+expect 0 'Rows without an answer, left out: 1' bench-pools left.csv
+grep -q 'unshared: requests longer than .*longest= allows, left out: 1' out || fail "not told: $(cat out)"
+expect 2 'weights=8GiB leave nothing' bench-pools made,weights=8GiB
 expect 0 'needed' bench-pools {azure.csv,burst.csv,mooncake.jsonl},memory=2GiB \
     azure.csv,memory=2GiB,window_layers=24,window=512 --json loads.json
 python3 - <<'EOF' || fail "the figures: $(cat out)"
