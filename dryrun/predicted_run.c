@@ -67,6 +67,7 @@ struct told_steps {
     uint64_t repeated;               /* 0: it goes on */
     unsigned followed;               /* what was seen after them: 0 none, 1 the end of an epoch, 2 all */
     uint64_t growth_bytes;           /* that each of these steps left behind; 0: none, or too little to matter */
+    uint64_t cut_reserved_bytes;     /* reserved when its loops were cut short; 0: they were not */
     struct told_rhythm rhythm;
 };
 
@@ -79,9 +80,9 @@ static bool read_optimizer_steps(const char *folder, unsigned long pid, struct t
     FILE *f = (size_t)n < sizeof path ? journal_folder_text(path) : NULL;
     if (f == NULL)
         return false;
-    if (fscanf(f, "%9" SCNu64 " %1u %18" SCNu64 " %9" SCNu64 " %9" SCNu64 " %95[ -~]", &told->repeated,
-               &told->followed, &told->growth_bytes, &told->rhythm.growth_steps, &told->rhythm.unseen_turns,
-               told->rhythm.unseen_at) < 1)
+    if (fscanf(f, "%9" SCNu64 " %1u %18" SCNu64 " %9" SCNu64 " %18" SCNu64 " %9" SCNu64 " %95[ -~]",
+               &told->repeated, &told->followed, &told->growth_bytes, &told->rhythm.growth_steps,
+               &told->cut_reserved_bytes, &told->rhythm.unseen_turns, told->rhythm.unseen_at) < 1)
         told->repeated = 0;
     fclose(f);
     return true;
@@ -102,6 +103,7 @@ static void look_for_steps(const char *folder, struct predicted_run *run)
                 run->was_followed = told.followed > 0;
                 run->ran_to_end = told.followed > 1;
                 run->told_growth_bytes = told.growth_bytes;
+                run->cut_reserved_bytes = told.cut_reserved_bytes;
                 run->rhythm = told.rhythm;
             }
         }

@@ -81,6 +81,7 @@ struct predicted_run {
     struct told_rhythm rhythm;       /* of these */
     bool  was_followed;              /* loops were cut short after these, and what follows an epoch was seen */
     bool  ran_to_end;                /* and it came to its end */
+    uint64_t cut_reserved_bytes;     /* PyTorch had reserved so much before these loops were cut short */
     uint64_t whole_steps;            /* equal ones at the end of the recording */
     struct step_growth growth;       /* over these */
     char  grows_at[256];             /* the line that holds more and more, as `why` names it; "": it is not known */

@@ -589,6 +589,21 @@ static bool is_jax_unseen(const struct prediction_run *run)
     return run->made.jax.is_there && run->made.end != RUN_ENDED;
 }
 
+/* What follows loops that were cut short finds another cache than it would: how well its requests fit into that is not
+ * known, and no more than what was live or reserved before is certain. */
+static void row_widen_by_cut(struct predicted_row *row, const struct predicted_run *run)
+{
+    const uint64_t reserved = row->answer.peak_reserved_bytes;
+    const uint64_t known = run->live_bytes > run->cut_reserved_bytes ? run->live_bytes : run->cut_reserved_bytes;
+    if (!run->ran_to_end || run->cut_reserved_bytes == 0 || known >= reserved)
+        return;
+    struct card_answer least = row->answer;
+    least.card_peak_bytes -= reserved - known;
+    const struct card_bounds bounds = { .least_bytes = least.card_peak_bytes, .most_bytes = least.card_peak_bytes };
+    peak_range_widen(&row->range, RANGE_CUT, &least, &bounds);
+    row->may_fit = !row->fits && (row->may_fit || least.card_peak_bytes <= row->answer.device.config.total_bytes);
+}
+
 /* Fills in a row from a run, with the range that addresses alone make. */
 static enum err row_take(const struct prediction *p, struct predicted_row *row, const struct prediction_run *run,
                          struct err_detail *err)
@@ -600,8 +615,10 @@ static enum err row_take(const struct prediction *p, struct predicted_row *row, 
     row->fits = row->is_known && bounds.fits_always && is_served(p, run) && !is_jax_unseen(run);
     row->may_fit = row->is_known && bounds.fits_ever && !row->fits && is_served(p, run);
     row->run = (size_t)(run - p->runs);
-    if (row->is_known)
+    if (row->is_known) {
         row->range = peak_range_of(&row->answer, &bounds);
+        row_widen_by_cut(row, &run->made);
+    }
     return e;
 }
 

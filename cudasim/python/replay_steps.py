@@ -210,6 +210,7 @@ class Steps:
         self.loaders = _Loaders()
         self.has_ended = False
         self.repeated = 0                                    # steps, for which loops are cut short
+        self.reserved = 0                                    # bytes that the allocator had by then
         self.settled = weakref.WeakSet()                     # optimizers whose loops are
         self.around = weakref.WeakKeyDictionary()            # the loops around their first and their last steps since
         self.turns = 0                                       # requests since then, from one such step to the next
@@ -237,12 +238,13 @@ class Steps:
 
     def tell(self, repeated, followed=NOT_FOLLOWED, growth=0, every=1):
         """For predict: this process trains, and so many steps of it repeated; 0: it goes on. `growth`: bytes that each
-        of them left behind, on average; it comes once in `every` steps. What the loop does too seldom to be seen
-        follows."""
+        of them left behind, on average; it comes once in `every` steps. What was reserved when loops were cut short
+        follows (0: none were), and what the loop does too seldom to be seen."""
         if not self.has_ended:
             path = os.path.join(self.folder, "%d.steps" % os.getpid())
             with open(path + ".part", "w") as f:
-                f.write("%d %d %d %d %d %s" % (repeated, followed, growth, every, *(self.unseen or (0, ""))))
+                f.write("%d %d %d %d %d %d %s" % (repeated, followed, growth, every, self.reserved,
+                                                  *(self.unseen or (0, ""))))
             os.replace(path + ".part", path)
 
     def look(self, optimizer):
@@ -272,7 +274,7 @@ class Steps:
         if has_settled and self.waits_for_rhythm(steps):
             return
         if has_settled:
-            self.begin_to_leave(steps.counts[0])
+            self.begin_to_leave(steps.counts[0], steps.steps[-1][3])
         elif n >= GROWING_STEPS and (len(steps.stairs()) != 1 or not steps.may_rise(self.least)):
             self.end(n, growth=steps.growth(), every=steps.every())
 
@@ -290,13 +292,13 @@ class Steps:
 
     # ---- what follows the steps ----
 
-    def begin_to_leave(self, requests):
+    def begin_to_leave(self, requests, reserved):
         """From now on the loops around these optimizers' steps are cut short."""
         self.settled.update(o for o, steps in self.known.items() if steps.counts is not None)
         self.turns, self.turned = 0, requests
         if self.repeated > 0:
             return
-        self.repeated = self.least
+        self.repeated, self.reserved = self.least, reserved
         if _is_one_of_ranks():
             self.end(self.repeated)
             return

@@ -14,6 +14,7 @@ enum range_source {
     RANGE_WAITS,                     /* when other streams have done their work */
     RANGE_LOOPS,                     /* that end on a number which is not computed */
     RANGE_BRANCHES,                  /* on numbers that are not computed */
+    RANGE_CUT,                       /* what follows loops that were cut short finds another cache */
     RANGE_SEARCH,                    /* of the fastest algorithms of convolutions */
     RANGE_SOURCES
 };

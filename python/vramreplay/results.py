@@ -2074,7 +2074,7 @@ class PredictRange(Result):
 @dataclass(frozen=True, repr=False)
 class PeakRangeSource(Result):
     """An item of `sources` of PeakRange: what makes it a range."""
-    #: addresses, workspaces, sizes, waits, loops, branches, search
+    #: addresses, workspaces, sizes, waits, loops, branches, cut, search
     source: str
     #: what it takes off
     below_bytes: int
