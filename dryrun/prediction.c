@@ -992,6 +992,8 @@ static enum err say_once(struct prediction *p, struct err_detail *err)
 {
     const struct predicted_row *row = &p->rows[0];
     enum err e = find_smallest_at(p, RUN_MOST, err);
+    if (e == ERR_OK && p->has_smallest && !p->has_range)         /* larger workspaces may leave fewer holes */
+        e = find_smallest_at(p, RUN_EXPECTED, err);
     if (e == ERR_OK && p->has_smallest && p->runs[row->run].made.branches.places.n > 0)
         e = find_smallest_at(p, RUN_OTHER, err);
     e = e == ERR_INPUT && p->has_smallest && p->showed_nothing ? ERR_OK : e;     /* the other way showed nothing */

@@ -644,13 +644,14 @@ static void words_add_need(struct words *w, const struct prediction *p)
 static void print_smallest(FILE *out, const struct prediction *p)
 {
     struct words w = { .n = 0 };
-    char size[UNITS_TEXT];
+    char least[TEXT_NUMBER], failing[TEXT_NUMBER];
     if (!p->has_smallest)
         return;
     words_add_need(&w, p);
     if (!p->smallest.is_monotone)
-        words_add(&w, "%sIt runs out of memory on a larger one of %s, though (replay fit).", w.n > 0 ? " " : "",
-                  units_format_bytes(p->smallest.larger_failing_bytes, size));
+        words_add(&w, "%sIt also runs on some cards from %s on, but not on one of %s (replay fit).",
+                  w.n > 0 ? " " : "", text_mib(p->smallest.least_running_bytes, least),
+                  text_mib(p->smallest.larger_failing_bytes, failing));
     paragraph(out, &w);
 }
 

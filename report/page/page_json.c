@@ -88,6 +88,8 @@ static void put_settings(struct json_writer *w, const struct verdict *v)
         const struct verdict_setting *s = &v->settings[i];
         json_put_object(w, NULL);
         char *label = short_paths_copy(s->label, NULL, true);        /* of a policy in a file of its own */
+        if (label == NULL)
+            (void)fgetc(w->out);                     /* as below: no page is made */
         json_put_text(w, "label", label);
         free(label);
         json_put_number(w, "runs", s->n_runs);
