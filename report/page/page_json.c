@@ -9,6 +9,7 @@
 #include "report/text/json_writer.h"
 #include "report/text/short_paths.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -87,11 +88,10 @@ static void put_settings(struct json_writer *w, const struct verdict *v)
     for (size_t i = 0; i < v->n_settings; i++) {
         const struct verdict_setting *s = &v->settings[i];
         json_put_object(w, NULL);
-        char *label = short_paths_copy(s->label, NULL, true);        /* of a policy in a file of its own */
-        if (label == NULL)
-            (void)fgetc(w->out);                     /* as below: no page is made */
+        char label[PATH_MAX];                        /* of a policy that may lie in a file of its own */
+        snprintf(label, sizeof label, "%s", s->label);
+        short_paths(label, NULL, true);
         json_put_text(w, "label", label);
-        free(label);
         json_put_number(w, "runs", s->n_runs);
         json_put_number(w, "possible", s->n_possible);
         json_put_number(w, "ok", s->n_ok);

@@ -100,19 +100,24 @@ static size_t left_out_length(const char *at, const char *folder, bool all)
     return path_is_absolute(at, n) && (all || is_of_code(at, n)) ? path_folders_length(at, n, folder) : 0;
 }
 
-char *short_paths_copy(const char *text, const char *folder, bool all)
+void short_paths(char *text, const char *folder, bool all)
 {
-    char *copy = malloc(strlen(text) + 1);
     size_t n = 0;
-    for (const char *at = text; copy != NULL && *at != '\0';) {
-        const bool begins = at == text || is_around(at[-1]);
+    for (const char *at = text; *at != '\0';) {
+        const bool begins = at == text || is_around(at[-1]);         /* at[-1] stands: n is no more than at */
         const size_t left_out = begins ? left_out_length(at, folder, all) : 0;
         if (left_out > 0)
             at += left_out;
         else
-            copy[n++] = *at++;
+            text[n++] = *at++;
     }
+    text[n] = '\0';
+}
+
+char *short_paths_copy(const char *text, const char *folder, bool all)
+{
+    char *copy = strdup(text);
     if (copy != NULL)
-        copy[n] = '\0';
+        short_paths(copy, folder, all);
     return copy;
 }

@@ -24,8 +24,11 @@ size_t path_folders_length(const char *path, size_t n, const char *folder);
  * they share no more than the root and one folder, which tells nothing of a program. */
 size_t path_shared_folder(const char *path, size_t n, const char *other);
 
-/* A copy of a text in which no path of a file of code ("x.py", "x.cu:12") has folders of the machine, with `all` no
- * path at all. free() it; NULL without memory. */
+/* Leaves out of a text the folders of the machine in paths of files of code ("x.py", "x.cu:12"), with `all` in every
+ * path. */
+void short_paths(char *text, const char *folder, bool all);
+
+/* A copy that is so shortened. free() it; NULL without memory. */
 char *short_paths_copy(const char *text, const char *folder, bool all);
 
 #endif
