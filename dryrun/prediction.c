@@ -988,11 +988,19 @@ static enum err find_smallest_at(struct prediction *p, enum run_level level, str
     return with_trace(p, run, find_smallest, err);
 }
 
+/* Whether a row's run is one of that level, too. */
+static bool row_run_is(const struct prediction *p, const struct predicted_row *row, enum run_level level)
+{
+    const struct prediction_run *run = &p->runs[row->run];
+    return predicted_run_is_at(&run->made, run->level, level);
+}
+
+/* Larger workspaces may leave fewer holes, so the likely ones may want the larger card. */
 static enum err say_once(struct prediction *p, struct err_detail *err)
 {
     const struct predicted_row *row = &p->rows[0];
     enum err e = find_smallest_at(p, RUN_MOST, err);
-    if (e == ERR_OK && p->has_smallest && !p->has_range)         /* larger workspaces may leave fewer holes */
+    if (e == ERR_OK && p->has_smallest && !p->has_range && !row_run_is(p, row, RUN_MOST))
         e = find_smallest_at(p, RUN_EXPECTED, err);
     if (e == ERR_OK && p->has_smallest && p->runs[row->run].made.branches.places.n > 0)
         e = find_smallest_at(p, RUN_OTHER, err);
