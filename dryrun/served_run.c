@@ -416,6 +416,18 @@ static void read_failure(struct served_start *start, const char *log)
         program_failure_read(log, &start->failure);
 }
 
+/* A server that its Python does not have is a mistake of the person's, not an answer about the card. */
+static enum err check_installed(const struct served *s, const struct served_start *start, struct err_detail *err)
+{
+    char missing[48];
+    const char *module = served_is_sglang(&s->asked) ? "sglang" : "vllm";
+    snprintf(missing, sizeof missing, "No module named '%s'", module);
+    if (!served_takes_options(&s->asked) || strstr(start->failure.line, missing) == NULL)
+        return ERR_OK;
+    return err_set(err, ERR_USAGE, 0, "the Python that '%.200s' starts has no module %s: install it there, or name the "
+                   "Python of the environment that has it", s->asked.program[0], module);
+}
+
 bool served_shares_host(const struct served_start *s)
 {
     return s->model != NULL && device_shares_host(s->model->name);
@@ -424,6 +436,27 @@ bool served_shares_host(const struct served_start *s)
 static bool is_unanswered(const struct served_ask *a)
 {
     return a->state != ASKING_NOT_YET && a->status != HTTP_OK;
+}
+
+/* What the server said. */
+static enum err take_log(const struct served *s, struct served_start *start, const char *text, size_t n,
+                         const char *log, struct err_detail *err)
+{
+    server_log_read(text, n, (int64_t)start->total_bytes, &start->log);
+    if (start->log.end == SERVER_IS_READY && server_log_has_refusal(text, n) &&
+        (is_unanswered(&start->ask) || is_unanswered(&start->ask_logprobs)))
+        start->log.end = SERVER_DIED_LATER;
+    start->log.kind = served_is_sglang(&s->asked) ? SERVER_SGLANG : start->log.kind;
+    start->budget = server_budget_of(&start->log);
+    if (served_shares_host(start) && start->budget.verdict == SERVER_FITS)
+        start->budget.verdict = SERVER_MAY_FIT;              /* if the host leaves so much */
+    if (start->log.end != SERVER_ENDED_OTHERWISE)
+        return ERR_OK;
+    read_failure(start, log);
+    const enum err e = check_installed(s, start, err);
+    if (e == ERR_OK && start->choice[0] == NULL)
+        keep_log(start, log);
+    return e;
 }
 
 /* What the server said, and what the card saw. */
@@ -437,21 +470,10 @@ static enum err read_start(const struct served *s, struct served_start *start, s
     char *text = e == ERR_OK ? read_log(log, &n) : NULL;
     if (e == ERR_OK && text == NULL)
         return err_no_memory(err);
-    if (e == ERR_OK) {
-        server_log_read(text, n, (int64_t)start->total_bytes, &start->log);
-        if (start->log.end == SERVER_IS_READY && server_log_has_refusal(text, n) &&
-            (is_unanswered(&start->ask) || is_unanswered(&start->ask_logprobs)))
-            start->log.end = SERVER_DIED_LATER;
-        start->log.kind = served_is_sglang(&s->asked) ? SERVER_SGLANG : start->log.kind;
-        start->budget = server_budget_of(&start->log);
-        if (served_shares_host(start) && start->budget.verdict == SERVER_FITS)
-            start->budget.verdict = SERVER_MAY_FIT;          /* if the host leaves so much */
-        if (start->log.end == SERVER_ENDED_OTHERWISE)
-            read_failure(start, log);
-        if (start->log.end == SERVER_ENDED_OTHERWISE && start->choice[0] == NULL)
-            keep_log(start, log);
+    if (e == ERR_OK)
+        e = take_log(s, start, text, n, log, err);
+    if (e == ERR_OK)
         e = sim_card_read(card, &is_complete, err);
-    }
     for (int d = 0; e == ERR_OK && d < CALL_DEVICES_MAX; d++) {
         size_t n_processes;
         uint64_t sum = 0;

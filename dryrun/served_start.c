@@ -34,6 +34,7 @@ static enum err play_load(const struct served_request *r, const struct request_t
                              .running_most = told_or(log->running_most, RUNNING_MOST),
                              .step_tokens = told_or(log->step_tokens, STEP_TOKENS), .step_us = r->step_us,
                              .longest = told_or(log->request_tokens, 0) };
+    s->pool.shares_prompts = pool_load_can_share(load, BLOCK_TOKENS, &s->id_tokens) && log->keeps_prefixes;
     return pool_load_play(load, &s->pool, &s->load, err);
 }
 
@@ -99,6 +100,9 @@ enum err served_make(const struct served_request *request, struct served *out, s
     enum err e = ERR_OK;
     if (request->n_cards == 0)
         return err_set(err, ERR_USAGE, 0, "--device: name the card that the server is for, as in --device h100-80g");
+    if (request->load != NULL && served_is_sglang(request))
+        return err_set(err, ERR_USAGE, 0, "--trace plays requests as vLLM schedules them, and not as SGLang does: "
+                       "leave it out");
     e = check_cards(request, err);
     if (e == ERR_OK && request->range != NULL)
         e = served_read_range(out, err);

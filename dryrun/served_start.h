@@ -60,6 +60,7 @@ struct served_start {
     size_t n_tries;
     struct largest_value largest;    /* of the range */
     struct pool pool;                /* the cache as the load found it */
+    uint64_t id_tokens;              /* of the load: that an id of its prompts stands for; 0: it has none */
     struct pool_load load;           /* is_played: the server is ready and told its tokens */
     double least_tried, most_tried;  /* the least and the most share that start; the next one does not. Below 0: not
                                         found */

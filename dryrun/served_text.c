@@ -438,8 +438,25 @@ static void add_play(struct words *w, const struct pool_load *l, const struct po
               figure(100.0 * (double)l->play.peak_tokens / (double)pool->tokens, c));
     add_waits(w, &l->play);
     add_rate(w, l, pool);
-    words_add(w, " Played on %s tokens%s Prompts share nothing.", text_count(pool->tokens, a),
+    words_add(w, " Played on %s tokens%s", text_count(pool->tokens, a),
               is_least ? ", the least." : "; a card may have fewer, how many is not known.");
+}
+
+/* Whether prompts that begin alike share blocks, and if not, why. */
+static void add_sharing(struct words *w, const struct served_start *s)
+{
+    char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    if (s->pool.shares_prompts)
+        words_add(w, " Prompts that begin alike share blocks, by the file's ids of %s tokens each: %s tokens of "
+                  "prompts were there and not computed again.", text_count(s->id_tokens, a),
+                  text_count(s->load.play.shared_tokens, b));
+    else if (s->id_tokens == 0)
+        words_add(w, " Prompts share nothing: the file does not tell how they begin.");
+    else if (!s->log.keeps_prefixes)
+        words_add(w, " Prompts share nothing: the server does not keep their beginnings.");
+    else
+        words_add(w, " Prompts share nothing: blocks of %s tokens do not divide the file's ids of %s.",
+                  text_count(s->pool.block_tokens, a), text_count(s->id_tokens, b));
 }
 
 static void add_requests(struct words *w, uint64_t n)
@@ -479,6 +496,7 @@ static void print_load(FILE *out, const struct served *all, const struct served_
         words_add(&w, ", of %s tokens and %s of an answer on average.", text_count((uint64_t)l->prompt, a),
                   text_count((uint64_t)l->answer, b));
         add_play(&w, l, &s->pool, served_is_told(s->budget.tokens_least));
+        add_sharing(&w, s);
     }
     served_print_item(out, &w);
 }

@@ -104,6 +104,8 @@ void served_add_untold(struct words *w, const struct served *all, const struct s
     if (all->has_dummy_tokenizer && strstr(s->failure.line, "tokenizer") != NULL)
         words_add(w, " No tokenizer lies beside the model's config.json, so --skip-tokenizer-init was added: put "
                   "the model's own there.");
+    if (strstr(s->failure.line, "ModuleNotFoundError") != NULL)
+        words_add(w, " A package that the server imports is missing: install it for the Python that runs it.");
     if (s->kept_log[0] != '\0')
         words_add(w, " All that it printed is in %s.", s->kept_log);
 }

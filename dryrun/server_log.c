@@ -238,7 +238,8 @@ static void read_engine(struct server_log *log, struct rest r)
     struct rest eager = line;
     if (rest_skip(&eager, "enforce_eager=True"))
         log->largest_capture = 0;
-    struct rest automatic = line, plain = line;
+    struct rest automatic = line, plain = line, prefixes = line;
+    log->keeps_prefixes = rest_skip(&prefixes, "enable_prefix_caching=True");
     log->has_small_cache_type = !rest_skip(&automatic, "kv_cache_dtype=auto") ||
                                 !rest_skip(&plain, "quantization=None");
 }

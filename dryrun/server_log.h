@@ -53,6 +53,7 @@ struct server_log {
     int64_t refused_bytes;           /* SERVER_WAS_REFUSED */
     int64_t cards;                   /* tensor and pipeline parallel; 1 if not told */
     char    error[240];              /* the first that its engine ended in: "ValueError: ..."; "" if not told */
+    bool    keeps_prefixes;          /* blocks of prompts, for those that begin alike */
     bool    has_small_cache_type;    /* the cache's type was asked for, or may be one of 8 bits */
     bool    has_mixed_layers;        /* some keep a state or a window: no fixed number of bytes for each token */
     bool    has_latent_cache;        /* MLA, or layers of several kinds: a token's bytes do not just halve */

@@ -231,13 +231,26 @@ static enum err json_ids_read(const json_t *ids, struct request_trace *out, stru
     return ERR_OK;
 }
 
-/* Tokens that an id stands for, a power of two, by a prompt of several; 0: it does not tell. */
-static uint64_t id_tokens_of(const struct served_request *r)
+/* Powers of two that an id may stand for, by a prompt of several: its last tokens have an id, or none. */
+static uint32_t powers_of(const struct served_request *r)
 {
-    for (uint64_t tokens = 1; r->n_ids > 1 && tokens < r->prompt; tokens *= 2)
+    uint32_t powers = 0;
+    for (unsigned i = 0; r->n_ids > 1 && UINT64_C(1) << i < r->prompt; i++) {
+        const uint64_t tokens = UINT64_C(1) << i;
         if (r->prompt / tokens == r->n_ids || (r->prompt + tokens - 1) / tokens == r->n_ids)
-            return tokens;
-    return 0;
+            powers |= UINT32_C(1) << i;
+    }
+    return powers;
+}
+
+/* A prompt that agrees with no power which all before it agree with is passed over. */
+static void id_tokens_narrow(struct request_trace *t, const struct served_request *r)
+{
+    const uint32_t powers = t->powers == 0 ? powers_of(r) : t->powers & powers_of(r);
+    if (powers == 0)
+        return;
+    t->powers = powers;
+    t->id_tokens = (powers & REQUEST_ID_TOKENS) != 0 ? REQUEST_ID_TOKENS : powers & -powers;
 }
 
 /* Microseconds of a timestamp; more than REQUEST_ARRIVAL_MAX if they are too many. False: it is no number. */
@@ -279,8 +292,7 @@ static enum err json_row_take(const json_t *o, const char *path, uint64_t line, 
     enum err e = requests_check(out, &r, path, line, err);
     if (e == ERR_OK)
         e = json_ids_read(json_object_get(o, "hash_ids"), out, &r, path, line, err);
-    if (out->id_tokens == 0)
-        out->id_tokens = id_tokens_of(&r);
+    id_tokens_narrow(out, &r);
     return e == ERR_OK ? requests_append(out, r, err) : e;
 }
 
@@ -367,6 +379,19 @@ enum err request_trace_read(const char *path, size_t n_max, struct request_trace
         input_is_of_use(in);
     input_close(in);
     return e;
+}
+
+bool request_trace_set_rate(struct request_trace *t, double rate_per_s)
+{
+    const uint64_t last_us = t->n_requests > 0 ? t->requests[t->n_requests - 1].arrival_us : 0;
+    if (last_us == 0)
+        return false;
+    const double longer = (double)(t->n_requests - 1) * US_PER_S / (double)last_us / rate_per_s;
+    for (size_t i = 0; i < t->n_requests; i++) {
+        const double us = (double)t->requests[i].arrival_us * longer;
+        t->requests[i].arrival_us = us < (double)REQUEST_ARRIVAL_MAX ? (uint64_t)us : REQUEST_ARRIVAL_MAX;
+    }
+    return true;
 }
 
 /* ---- made up ---- */

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/intern.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,7 +35,9 @@ struct request_trace {
     uint32_t *ids;                       /* numbered anew, from 0 in order of appearance */
     struct pair_map number_of_id;        /* (id in the file, 0) -> its number here */
     size_t n_requests, requests_room, n_ids, ids_room;
-    uint64_t id_tokens;                  /* that an id stands for: as many as the first prompt of several ids tells */
+    uint64_t id_tokens;                  /* that an id stands for: a power of two that agrees with the prompts of
+                                            several ids; of several such powers 512, else the least */
+    uint32_t powers;                     /* that it may be, bit by bit; 0: no prompt has told */
     uint64_t n_empty, first_empty_line;  /* rows that ask with 0 tokens: they are left out; the first one's line */
 };
 
@@ -54,6 +57,11 @@ MUST_USE enum err request_trace_make(size_t n, uint64_t rate_per_s, uint64_t see
 enum { REQUEST_ID_TOKENS = 512 };        /* as in Mooncake's traces */
 MUST_USE enum err request_trace_begin_alike(struct request_trace *t, uint64_t n_texts, uint64_t tokens, uint64_t seed,
                                             struct err_detail *err);
+
+/* Brings all arrivals closer together, or further apart, by one factor, so that they are so many a second. False: they
+ * all come at once. */
+bool request_trace_set_rate(struct request_trace *t, double rate_per_s);
+
 void request_trace_free(struct request_trace *t);
 
 #endif

@@ -2454,8 +2454,15 @@ class ServeCard(Result):
     load_longest_wait_us: Optional[int]
     #: times that one was preempted
     load_preempted: Optional[int]
-    #: requests a second at which none waits for room; null: whatever the rate, or not found
+    #: the most requests a second at which none waits for room, to a thousandth; null: whatever the rate, or not
+    #: found
     load_rate_most: Optional[float]
+    #: prompts that begin alike share blocks: the file has ids of their beginnings, and the server keeps them
+    load_shares_prompts: Optional[bool]
+    #: of prompts, that others had computed
+    load_shared_tokens: Optional[int]
+    #: beginnings of prompts, of an id each, that went to make room
+    load_evicted: Optional[int]
     #: none waits, however close they come, though the file has more than run at once
     load_is_rate_unlimited: bool
     #: what is in the way if all come at once: cache, max-num-seqs, step (its tokens), file (too few requests to

@@ -18,7 +18,8 @@ enum { KEYS_AND_VALUES = 2, US_PER_S = 1000000, MB_PER_GB = 1000 };
 static const struct load_option contest_options[] = {
     [REQUESTS] = { "requests", LOAD_TEXT, 0, 0, "made", NULL, "file of a published request trace; made: made up" },
     [N] = { "n", LOAD_NUMBER, 1, POOL_REQUESTS_MAX, "400", NULL, "requests, or the first of the file's" },
-    [RATE] = { "rate", LOAD_NUMBER, 1, 1000000, "8", NULL, "requests a second, where they are made up" },
+    [RATE] = { "rate", LOAD_NUMBER, 1, 1000000, "8", NULL,
+               "requests a second; those of a file come as recorded, unless it is given" },
     [PREFIXES] = { "prefixes", LOAD_NUMBER, 0, 100000, "0", NULL,
                    "made up: each prompt begins with one of so many texts" },
     [PREFIX] = { "prefix", LOAD_NUMBER, REQUEST_ID_TOKENS, 1 << 20, "2048", NULL,
@@ -106,11 +107,22 @@ static struct pool pool_of(const struct load_value *v, const struct kv_kind *kin
                           .wake_us = 2 * weights / (v[HOST].number * MB_PER_GB) };
 }
 
+/* Requests of a file, which come as recorded unless a rate was typed. */
+static enum err requests_of_file(const struct load_value *v, struct request_trace *out, struct err_detail *err)
+{
+    const enum err e = request_trace_read(v[REQUESTS].text, v[N].number, out, err);
+    if (e != ERR_OK || v[RATE].text == contest_options[RATE].fallback)
+        return e;
+    return request_trace_set_rate(out, (double)v[RATE].number)
+           ? ERR_OK : err_set(err, ERR_USAGE, 0, "pools: rate=%s: the requests of %s all come at once",
+                              v[RATE].text, v[REQUESTS].text);
+}
+
 static enum err requests_of(const struct load_value *v, uint64_t seed, struct request_trace *out,
                             struct err_detail *err)
 {
     if (strcmp(v[REQUESTS].text, "made") != 0)
-        return request_trace_read(v[REQUESTS].text, v[N].number, out, err);
+        return requests_of_file(v, out, err);
     enum err e = request_trace_make(v[N].number, v[RATE].number, seed, out, err);
     if (e == ERR_OK && v[PREFIXES].number > 0)
         e = request_trace_begin_alike(out, v[PREFIXES].number, v[PREFIX].number, seed, err);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 enum { POWER_APART = 420,            /* arrivals are pulled apart by 4,096 at most */
-       POWER_CLOSE = 1860 };         /* REQUEST_ARRIVAL_MAX is less than a microsecond then: all come at once */
+       POWER_CLOSE = 1860,           /* REQUEST_ARRIVAL_MAX is less than a microsecond then: all come at once */
+       HALVINGS = 5 };               /* of a STEP_RATIO, which leave less than a thousandth */
 #define STEP_RATIO 1.02
 #define US_PER_S 1e6
 
@@ -365,9 +366,9 @@ static double factor_of(int power)
     return power < 0 ? 1 / factor : factor;
 }
 
-static bool holds_at(struct player *p, int power)
+static bool holds_at(struct player *p, double factor)
 {
-    const struct pool_play play = play_at(p, factor_of(power));
+    const struct pool_play play = play_at(p, factor);
     return holds(&play);
 }
 
@@ -375,13 +376,18 @@ static bool holds_at(struct player *p, int power)
 static double factor_most(struct player *p, bool holds_as_recorded)
 {
     int low = holds_as_recorded ? 0 : -POWER_APART, high = holds_as_recorded ? POWER_CLOSE : 0;
-    if (!holds_as_recorded && !holds_at(p, low))
+    if (!holds_as_recorded && !holds_at(p, factor_of(low)))
         return -1;
     while (high - low > 1) {
         const int middle = low + (high - low) / 2;
-        *(holds_at(p, middle) ? &low : &high) = middle;
+        *(holds_at(p, factor_of(middle)) ? &low : &high) = middle;
     }
-    return factor_of(low);
+    double least = factor_of(low), most = factor_of(high);
+    for (int i = 0; i < HALVINGS; i++) {
+        const double middle = (least + most) / 2;
+        *(holds_at(p, middle) ? &least : &most) = middle;
+    }
+    return least;
 }
 
 static void count(const struct player *p, struct pool_load *out)
@@ -458,6 +464,12 @@ static size_t ids_end(const struct request_trace *t)
     return end;
 }
 
+bool pool_load_can_share(const struct request_trace *requests, uint64_t block_tokens, uint64_t *id_tokens)
+{
+    *id_tokens = requests->n_ids > 0 ? requests->id_tokens : 0;
+    return *id_tokens > 0 && *id_tokens % block_tokens == 0;
+}
+
 /* Of a pool that is known in tokens alone: a layer of two bytes. */
 static struct pool pool_in_bytes(const struct pool *pool)
 {
@@ -465,7 +477,7 @@ static struct pool pool_in_bytes(const struct pool *pool)
     out.n_models = pool->n_models > 0 ? pool->n_models : 1;
     if (pool->kind != NULL)
         return out;
-    out.kind = kv_kind_named("unshared");
+    out.kind = kv_kind_named(pool->shares_prompts ? "paged" : "unshared");
     out.shape = (struct kv_shape){ .layers = 1, .layer_bytes = 2, .block_tokens = pool->block_tokens,
                                    .step_tokens = pool->step_tokens };
     out.bytes = pool->tokens * out.shape.layer_bytes;

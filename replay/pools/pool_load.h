@@ -24,7 +24,8 @@ struct pool {
     uint64_t step_tokens;            /* that are computed in a step; > 0 */
     uint64_t step_us;                /* that a step takes: no simulated card knows it */
     uint64_t longest;                /* tokens of a request, prompt and answer; 0: no limit but the pool */
-    const struct kv_kind *kind;      /* NULL: blocks of tokens, and prompts share nothing. Else: */
+    bool     shares_prompts;         /* blocks of those that begin alike, if pool_load_can_share says so */
+    const struct kv_kind *kind;      /* NULL: blocks of tokens. Else: */
     struct kv_shape shape;           /* of the model, with the same block_tokens and step_tokens */
     uint64_t bytes;                  /* `tokens` is not read */
     uint32_t n_models;               /* alike, on one card, each with a server of its own; 0: one */
@@ -74,7 +75,8 @@ struct pool_load {
     double   prompt, answer;         /* tokens of one, on average */
     struct pool_play play;           /* at that rate */
     double   rate_most;              /* with all arrivals closer together, or further apart, by one factor: the most at
-                                        which none waits or is preempted. Below 0: none was found */
+                                        which none waits or is preempted, found by halving until a rate a thousandth
+                                        larger has one that does. Below 0: none was found */
     enum pool_limit limit;           /* RUNNING, STEP: none waits, however close they come */
 };
 
@@ -83,6 +85,10 @@ struct request_trace;                /* loads/request_trace.h */
 /* Reads the requests of a file. Errors are those of reading it; ERR_HOST_NOMEM. NULL if there is one. */
 MUST_USE enum err pool_load_open(const char *path, struct request_trace **out, struct err_detail *err);
 void pool_load_close(struct request_trace *requests);
+
+/* Whether the file tells how prompts begin, in ids that whole blocks of so many tokens make. `id_tokens`: of an id; 0:
+ * it does not tell. */
+bool pool_load_can_share(const struct request_trace *requests, uint64_t block_tokens, uint64_t *id_tokens);
 
 /* Plays them. ERR_HOST_NOMEM. */
 MUST_USE enum err pool_load_play(const struct request_trace *requests, const struct pool *pool, struct pool_load *out,

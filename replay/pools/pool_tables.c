@@ -60,9 +60,9 @@ static enum err round_print(FILE *out, const struct pool_round *r, size_t column
     static const char share[] = "% of the memory taken";
     static const struct text_column titles[POOL_COLUMNS] = {
         { "pool", NULL, true, 0 },        { "tokens/GiB", NULL, false, 0 }, { "needed", share, false, 0 },
-        { "outdated", share, false, 2 },  { "internal", share, false, 0 },  { "external", share, false, 0 },
-        { "at once", NULL, false, 1 },    { "waited", NULL, false, 4 },     { "preempted", NULL, false, 0 },
-        { "most/s", NULL, false, 3 },
+        { "outdated", share, false, 3 },  { "internal", share, false, 0 },  { "external", share, false, 0 },
+        { "at once", NULL, false, 1 },    { "waited", NULL, false, 2 },     { "preempted", NULL, false, 0 },
+        { "most/s", NULL, false, 4 },
     };
     struct terminal_table t = { .columns = titles, .n_columns = POOL_COLUMNS, .bold_row = SIZE_MAX };
     char bytes[TEXT_NUMBER], token[TEXT_NUMBER], n[TEXT_NUMBER];
@@ -95,8 +95,9 @@ enum err pool_contest_print(FILE *out, const struct pool_contest *c, size_t colu
     fputs("Tokens of the requests that run, for each GiB that their pool has taken for them,\n"
           "in the mean of all steps. Needed: what a layer looks back at. Outdated: what none\n"
           "does. Internal: the rest of blocks and slots. External: free between blocks of a\n"
-          "page. Most/s: the largest rate at which none waits; any: the requests that may\n"
-          "run, or a step's tokens, are the limit; ?: the file is too short to tell.\n"
+          "page. Most/s: the largest rate at which none waits, to a thousandth; any: the\n"
+          "requests that may run, or a step's tokens, are the limit; ?: the file is too\n"
+          "short to tell.\n"
           "Modelled from descriptions, scheduled as by vLLM; a step's time is assumed.\n", out);
     return e;
 }

@@ -1122,13 +1122,32 @@ enum err results_db_write_csv(struct results_db *db, FILE *out, struct err_detai
     return results_db_each_run(db, csv_row, out, err);
 }
 
-static void json_row(void *writer, const struct field *fields, size_t n)
+struct db_row { const struct field *fields; size_t n; };
+
+static void database_columns_json(struct json_writer *json, const struct db_row *row)
 {
-    struct json_writer *w = writer;
-    json_put_object(w, NULL);
-    for (size_t i = 0; i < n; i++)
-        field_json(w, fields[i].name, &fields[i]);
-    json_end_object(w);
+    for (size_t i = 0; i < row->n; i++)
+        field_json(json, row->fields[i].name, &row->fields[i]);
+}
+
+static void put_run(void *writer, const struct field *fields, size_t n)
+{
+    struct json_writer *json = writer;
+    const struct db_row *row = &(struct db_row){ .fields = fields, .n = n };
+    json_put_object(json, NULL);
+#define ANSWER_TABLE "answers/sweep_run.def"
+#include "answers/as_json.def"
+    json_end_object(json);
+}
+
+static void put_failed(void *writer, const struct field *f, size_t n)
+{
+    struct json_writer *json = writer;
+    (void)n;
+    json_put_object(json, NULL);
+#define ANSWER_TABLE "answers/sweep_failed.def"
+#include "answers/as_json.def"
+    json_end_object(json);
 }
 
 /* A row for each trace and policy with runs that failed: how many of how many, and the first of them in the order of
@@ -1149,22 +1168,11 @@ static enum err each_failed(struct results_db *db, void (*row)(void *arg, const 
 
 enum err results_db_write_json(struct results_db *db, FILE *out, struct err_detail *err)
 {
-    struct json_writer w = json_writer(out);
     uint64_t price;
     bool is_stored;
     enum err e = results_db_price(db, &price, &is_stored, err);
-    json_put_object(&w, NULL);
-    json_put_text(&w, "schema", "replay-sweep/1");
-    json_put_number(&w, "price_bytes_per_ms", price);
-    json_put_array(&w, "runs");
-    if (e == ERR_OK)
-        e = results_db_each_run(db, json_row, &w, err);
-    json_end_array(&w);
-    json_put_array(&w, "failed");
-    if (e == ERR_OK)
-        e = each_failed(db, json_row, &w, err);
-    json_end_array(&w);
-    json_end_object(&w);
+#define ANSWER_TABLE "answers/sweep.def"
+#include "answers/as_json.def"
     return e;
 }
 

@@ -235,6 +235,18 @@ static const struct answer_member survival_members[] = {
 #define ANSWER_TABLE "answers/survival.def"
 #include "answers/as_members.def"
 };
+static const struct answer_member sweep_members[] = {
+#define ANSWER_TABLE "answers/sweep.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member sweep_failed_members[] = {
+#define ANSWER_TABLE "answers/sweep_failed.def"
+#include "answers/as_members.def"
+};
+static const struct answer_member sweep_run_members[] = {
+#define ANSWER_TABLE "answers/sweep_run.def"
+#include "answers/as_members.def"
+};
 static const struct answer_member technique_members[] = {
 #define ANSWER_TABLE "answers/technique.def"
 #include "answers/as_members.def"
@@ -319,6 +331,7 @@ static const struct answer_table tables[] = {
     { .name = "contest", .members = contest_members },
     { .name = "coverage", .members = coverage_members },
     { .name = "cure", .members = cure_members },
+    { .name = "database_columns", .is_database = true },
     { .name = "device_call", .members = device_call_members },
     { .name = "diff", .members = diff_members },
     { .name = "difference", .members = difference_members },
@@ -365,6 +378,9 @@ static const struct answer_table tables[] = {
     { .name = "stats", .members = stats_members },
     { .name = "step", .members = step_members },
     { .name = "survival", .members = survival_members },
+    { .name = "sweep", .members = sweep_members },
+    { .name = "sweep_failed", .members = sweep_failed_members },
+    { .name = "sweep_run", .members = sweep_run_members },
     { .name = "technique", .members = technique_members },
     { .name = "technique_side", .members = technique_side_members },
     { .name = "trace_columns", .columns = COLUMNS_OF_TRACE, .end = SIZE_MAX },
@@ -399,6 +415,8 @@ static bool is_called(const char *table, const char *name)
 
 const struct answer_table *answer_table_find(const char *name)
 {
+    if (strcmp(name, "merge") == 0)                          /* its answer is a sweep's */
+        name = "sweep";
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         if (is_called(tables[i].name, name))
             return &tables[i];
@@ -528,11 +546,11 @@ static void put_member(struct json_writer *json, const struct answer_member *m)
 
 /* ---- columns of results ---- */
 
-static void put_column(struct json_writer *json, const struct column *c)
+static void put_column(struct json_writer *json, const struct column *c, bool may_be_null)
 {
     const char *type = c->values == VALUES_TEXT ? "string" : c->values == VALUES_RATIO ? "number" : "integer";
     json_put_text(json, "description", c->meaning);
-    put_type(json, type, strstr(c->type, "null") != NULL);
+    put_type(json, type, may_be_null);
 }
 
 static void put_columns_required(struct json_writer *json, const struct column *columns, size_t n, size_t n_object)
@@ -569,7 +587,7 @@ static void put_columns(struct json_writer *json, const struct column *columns, 
         if (m.object != NULL)
             put_column_object(json, m.object, &columns[i], m.n);
         else
-            put_column(json, &columns[i]);
+            put_column(json, &columns[i], strstr(columns[i].type, "null") != NULL);
         json_end_object(json);
     }
 }
@@ -582,26 +600,67 @@ static const struct column *columns_in(const struct answer_table *t, size_t *n)
     return columns + t->begin;
 }
 
+/* ---- columns of a database ---- */
+
+static void put_database_columns(struct json_writer *json, const struct column *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        json_put_object(json, columns[i].name);
+        put_column(json, &columns[i], true);
+        json_end_object(json);
+    }
+}
+
+static void put_database_required(struct json_writer *json, const struct column *columns, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        json_put_text(json, NULL, columns[i].name);
+}
+
+/* In the order of a row (results_db_columns). */
+static void put_database(struct json_writer *json,
+                         void (*put)(struct json_writer *, const struct column *, size_t))
+{
+    for (enum column_kind kind = 0; kind < COLUMN_KINDS; kind++) {
+        size_t n;
+        const struct column *columns = columns_of(kind, &n);
+        put(json, columns, n);
+    }
+}
+
 /* ---- all members ---- */
 
-static void put_members_of(struct json_writer *json, const struct answer_table *t,
-                           void (*put)(struct json_writer *, const struct answer_member *),
-                           void (*put_all)(struct json_writer *, const struct column *, size_t, size_t))
+/* How members, columns in objects and columns of a database are put. */
+struct member_puts {
+    void (*members)(struct json_writer *, const struct answer_member *);
+    void (*columns)(struct json_writer *, const struct column *, size_t, size_t);
+    void (*database)(struct json_writer *, const struct column *, size_t);
+};
+
+static void put_members_of(struct json_writer *json, const struct answer_table *t, struct member_puts put)
 {
     size_t n;
     if (t->members != NULL) {
-        put(json, t->members);
+        put.members(json, t->members);
+    } else if (t->is_database) {
+        put_database(json, put.database);
     } else {
         const struct column *columns = columns_in(t, &n);
-        put_all(json, columns, n, 0);
+        put.columns(json, columns, n, 0);
     }
 }
+
+static void put_properties(struct json_writer *json, const struct answer_member *m);
+static void put_required(struct json_writer *json, const struct answer_member *m);
+
+static const struct member_puts properties = { put_properties, put_columns, put_database_columns },
+                                required = { put_required, put_columns_required, put_database_required };
 
 static void put_properties(struct json_writer *json, const struct answer_member *m)
 {
     for (; m->kind != MEMBER_END; m = member_after(m))
         if (m->kind == MEMBER_MEMBERS)
-            put_members_of(json, table_of(m->part), put_properties, put_columns);
+            put_members_of(json, table_of(m->part), properties);
         else if (m->kind != MEMBER_IF && m->kind != MEMBER_END_IF)
             put_member(json, m);
 }
@@ -615,7 +674,7 @@ static void put_required(struct json_writer *json, const struct answer_member *m
         if (n_conditions > 0 || m->kind == MEMBER_END_IF)
             continue;
         if (m->kind == MEMBER_MEMBERS)
-            put_members_of(json, table_of(m->part), put_required, put_columns_required);
+            put_members_of(json, table_of(m->part), required);
         else
             json_put_text(json, NULL, m->key);
     }
@@ -624,10 +683,10 @@ static void put_required(struct json_writer *json, const struct answer_member *m
 static void put_object_of_table(struct json_writer *json, const struct answer_table *t)
 {
     json_put_object(json, "properties");
-    put_members_of(json, t, put_properties, put_columns);
+    put_members_of(json, t, properties);
     json_end_object(json);
     json_put_array(json, "required");
-    put_members_of(json, t, put_required, put_columns_required);
+    put_members_of(json, t, required);
     json_end_array(json);
 }
 

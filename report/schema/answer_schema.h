@@ -35,15 +35,16 @@ struct answer_member {
     const char *meaning;             /* a sentence */
 };
 
-/* A table of members, or a part of a table of result_columns.def. */
+/* A table of members, or a part of a table of result_columns.def, or all columns of a database. */
 struct answer_table {
     const char *name;
     const struct answer_member *members;     /* up to a MEMBER_END of its own; NULL: they are columns */
     enum column_kind columns;
     size_t begin, end;                       /* the columns from `begin` on, before `end` or their end */
+    bool is_database;                        /* columns of all kinds by their names: a database may lack any of them */
 };
 
-/* The i-th table, NULL after the last; and the table of a name, NULL: there is none. */
+/* The i-th table, NULL after the last; and the table of a name or of a command, NULL: there is none. */
 const struct answer_table *answer_table_at(size_t i);
 const struct answer_table *answer_table_find(const char *name);
 

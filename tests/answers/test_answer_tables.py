@@ -50,6 +50,8 @@ QUESTIONS = {
     "adversary": [["adversary", *more, "--effort", "1"]
                   for more in (["none", "best-fit"], ["tlsf", "--calls", "9"])],
     "stats": [["stats", CNN], ["stats", CUT]],
+    "sweep": [["sweep", CNN, CUT, "--policy", "best-fit", "--policy", "none", "--quiet", "--out", "results.db"],
+              ["merge", "results.db", "--out", "merged.db"]],
     "technique": [["technique", FP32, "--optimizer", "sgd"], ["technique", ADAM, "--accumulate", "4:split"]],
     "tune": [["tune", CNN], ["tune", CNN, "--device", "20MiB"], ["tune", "samples/oom-leak.trace.zst"]],
     "verify": [["verify", CNN], ["verify", EXPAND, "--policy", "best-fit"]],

@@ -135,6 +135,20 @@ expect 'no load' 2 'no-requests.csv' serve --trace no-requests.csv --device h100
 expect 'a bad line' 2 'bad.csv: line 4' serve --trace bad.csv --device h100-80g -- choosy/vllm serve model
 same 'nothing is started for them' "$before" "$(grep -c . all-words)"
 { cat requests.csv; printf '2023-11-16 18:17:05,%s\n' 0,8 4000,0 0,0; } >empty.csv
+# Prompts share blocks if the file has ids of them and the server says that it keeps prefixes.
+row='{"timestamp": %d, "input_length": 1040, "output_length": 9, "hash_ids": [0, 1, %d]}\n'
+for i in 0 1 2 3; do printf "$row" $((i * 1000)) $((i + 2)); done >mooncake.jsonl
+expect 'a server that keeps no prefixes' 0 'Prompts share nothing: the server does not keep their beginnings.' \
+    said --trace mooncake.jsonl
+expect 'a file without ids' 0 'Prompts share nothing: the file does not tell how they begin.' said --trace requests.csv
+sed 's/kv_cache_dtype=auto/&, enable_prefix_caching=True/' "$data/ready.log" >prefixes.log
+LOG=prefixes.log serve --trace mooncake.jsonl --device h100-80g --json shared.json -- ./vllm serve model |
+    tr -s '\n ' ' ' >shared.txt
+expect 'prompts that begin alike' 0 "by the file's ids of 512 tokens each: 3,072 tokens of prompts were there" \
+    cat shared.txt
+same 'in JSON, too' 'True 3072 0' "$(python3 -c 'import json
+card, = json.load(open("shared.json"))["cards"]
+print(card["load_shares_prompts"], card["load_shared_tokens"], card["load_evicted"])')"
 expect 'rows with 0 tokens' 0 'empty.csv: 3 rows have 0 tokens, of a prompt or of an answer, and are left out. 2 req' \
     said --trace empty.csv --json empty.json
 same 'in JSON, too' '3 2' "$(python3 -c 'import json
@@ -226,6 +240,18 @@ print(card["is_cache_given"], card["refused_bytes"])')"
 } >first.log
 LOG=first.log expect 'the term that is wrong' 0 'Of the estimate 4.00 GiB are' \
     serve --device h100-80g -- ./vllm serve model
+
+# A server that its Python does not have is a mistake; another package that is missing is told.
+cat >python <<'SH'
+#!/bin/sh
+echo "ModuleNotFoundError: No module named '$MISSING'"
+exit 1
+SH
+chmod +x python
+MISSING=vllm expect 'a server that is not installed' 2 "that './python' starts has no module vllm: install it there" \
+    serve --device h100-80g -- ./python -m vllm.entrypoints.openai.api_server --model model
+MISSING=cuda expect 'a package that it imports' 4 'A package that the server imports is missing' \
+    serve --device h100-80g -- ./python -m vllm.entrypoints.openai.api_server --model model
 
 # Layers that keep a state take as much for a short request as for a long one.
 {

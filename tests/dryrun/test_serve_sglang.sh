@@ -85,6 +85,10 @@ expect 'what to type' 0 'say --device h100-80g,count=4' sh -c "tr -s '\n ' ' ' <
 serve --device h100-80g -- ./sglang serve --model-path model --tp-size 2 --tp 8 --tp-size 32 2>spread.txt
 same 'more than can be simulated: a mistake, too' 2 $?
 expect 'the last one counts' 0 'more cards than the 16 that can be simulated' sh -c "tr -s '\n ' ' ' <spread.txt"
+before=$(grep -c . all-words)
+serve --trace no.csv --device h100-80g -- ./sglang serve --model-path model 2>played.txt
+same 'a load is refused, before a start' "2 $before" "$? $(grep -c . all-words)"
+expect 'because it is not scheduled so' 0 'not as SGLang does' sh -c "tr -s '\n ' ' ' <played.txt"
 serve --device h100-80g -- ./sglang serve --model-path model --tp 8 --nnodes 8 >nodes.txt
 expect 'cards of other machines are not asked for' 0 'It may start on h100-80g' cat nodes.txt
 ARGS_WRONG=1 serve --device h100-80g -- ./sglang serve --model-path model >wrong.txt

@@ -260,6 +260,9 @@ Test(loads, a_prompt_of_several_ids_tells_what_an_id_stands_for)
         {"{\"timestamp\": 0, \"input_length\": 33, \"output_length\": 2, \"hash_ids\": [0, 1, 2]}\n", 16},
         {"{\"timestamp\": 0, \"input_length\": 33, \"output_length\": 2, \"hash_ids\": [0, 1]}\n", 16},
         {"{\"timestamp\": 0, \"input_length\": 100, \"output_length\": 2, \"hash_ids\": [0]}\n", 512},
+        {"{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 2, \"hash_ids\": [0, 1]}\n", 512},
+        {"{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 2, \"hash_ids\": [0, 1]}\n"
+         "{\"timestamp\": 0, \"input_length\": 1300, \"output_length\": 2, \"hash_ids\": [0, 1, 2, 3, 4]}\n", 256},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err_detail err = {.text = ""};

@@ -21,6 +21,9 @@ for i in $(seq 0 59); do
 done
 { head -3 azure.csv | tail -1; sed -n 2p azure.csv; } | cat <(head -1 azure.csv) - >unsorted.csv
 expect 2 'line 3: comes before the first request' bench-pools unsorted.csv
+expect 0 '60 requests, 4.0 a second' bench-pools azure.csv,rate=4
+{ head -1 azure.csv; for _ in 1 2; do sed -n 2p azure.csv; done; } >together.csv
+expect 2 'rate=4: the requests of together.csv all come at once' bench-pools together.csv,rate=4
 { head -2 burst.csv; echo '1,ChatGPT,3000,0,3000,API log'; echo '2,ChatGPT,9000,10,9010,API log'; } >left.csv
 expect 0 'Rows without an answer, left out: 1' bench-pools left.csv
 grep -q 'unshared: requests longer than .*longest= allows, left out: 1' out || fail "not told: $(cat out)"
