@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define CORE_SONAME   "libreplay-cudasim.so"
-#define STANDINS_FORM "13"
+#define STANDINS_FORM "14"
 
 enum { PACKAGES_DEPTH = 3, PACKAGES_NAMES = 1 << 16 };
 
@@ -93,6 +93,25 @@ static bool is_ours(const char *soname)
     return begins(soname, "libcudart.so") || begins(soname, "libcuda.so") || begins(soname, "libnvidia-ml.so");
 }
 
+/* A wheel may bring NVIDIA's runtime under a name of its own, "libcudart.faf08d9a.so.13" or
+ * "libcudart-c64a25f3.so.12.3.101", which its objects name. It works with NVIDIA's driver alone, so the simulated one
+ * serves in its place: its soname is returned. NULL: the library is none of these. */
+static const char *bundled_runtime(const char *soname)
+{
+    static const struct { const char *number, *runtime; } all[] = {
+        { ".so.11", "libcudart.so.11.0" }, { ".so.12", "libcudart.so.12" }, { ".so.13", "libcudart.so.13" },
+    };
+    const char *so = strstr(soname, ".so.");
+    if (so == NULL || is_ours(soname) || !(begins(soname, "libcudart.") || begins(soname, "libcudart-")))
+        return NULL;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const size_t n = strlen(all[i].number);
+        if (strncmp(so, all[i].number, n) == 0 && (so[n] == '\0' || so[n] == '.'))
+            return all[i].runtime;
+    }
+    return NULL;
+}
+
 static bool wants_put(struct wants *w, const char *soname, const char *name, const char *version)
 {
     struct want *all = array_grow(w->all, w->n, &w->cap, sizeof *all);
@@ -140,15 +159,16 @@ static bool on_library(void *arg, const char *soname)
 static bool on_symbol(void *arg, const char *name, const char *version, const char *library)
 {
     if (library != NULL)
-        return !is_wanted_library(library) || is_ours(library) || is_there(arg, library) ||
-               wants_put(arg, library, name, version);
+        return !is_wanted_library(library) || is_ours(library) || bundled_runtime(library) != NULL ||
+               is_there(arg, library) || wants_put(arg, library, name, version);
     for (size_t i = 0; i < N_OWNERS; i++)
         if (begins(name, owners[i].prefix))
             return wants_put(arg, owners[i].library, name, NULL);    /* wants_resolve adds the library's number */
     return true;
 }
 
-/* Of a package only functions count: it asks for them in libraries that PyTorch names. */
+/* Of a package only functions count: it asks for them in libraries that PyTorch names. A runtime that it brings is found
+ * by the file's name. */
 static bool on_package_library(void *arg, const char *soname)
 {
     (void)arg, (void)soname;
@@ -283,7 +303,9 @@ static enum err read_package_folder(struct wants *w, struct folder_queue *q, str
         char path[4096];
         if ((size_t)snprintf(path, sizeof path, "%s/%s", at.path, f->d_name) >= sizeof path)
             continue;
-        if (strstr(f->d_name, ".so") != NULL)
+        if (bundled_runtime(f->d_name) != NULL)
+            e = wants_put(w, f->d_name, NULL, NULL) ? ERR_OK : err_no_memory(err);
+        else if (strstr(f->d_name, ".so") != NULL)
             e = read_library(path, read_needs, &v, err);
         else if (at.depth < PACKAGES_DEPTH && is_package(f) && !queue_put(q, path, at.depth + 1))
             e = err_no_memory(err);
@@ -372,8 +394,9 @@ static enum err make_one(const struct want *first, size_t n, struct made *out, s
         if (first[i].name != NULL && (i == 0 || compare_wants(&first[i], &first[i - 1]) != 0))
             functions[n_functions++] = (struct elf_function){
                 .name = first[i].name, .version = first[i].version, .target = target_of(first->soname, first[i].name) };
-    const struct elf_library lib = { .soname = first->soname, .needed = CORE_SONAME, .functions = functions,
-                                     .n_functions = n_functions };
+    const char *runtime = bundled_runtime(first->soname);
+    const struct elf_library lib = { .soname = first->soname, .needed = runtime != NULL ? runtime : CORE_SONAME,
+                                     .functions = functions, .n_functions = n_functions };
     const enum err e = elf_write(&lib, &out->bytes, &out->n, err);
     free(functions);
     out->soname = first->soname;

@@ -400,18 +400,26 @@ static void read_journal(struct sim_card *c, const char *path)
     input_close(in);
 }
 
+/* A name of the simulated runtime's is none of those that do nothing. */
+static void put_stood_in(struct sim_card *c, const char *soname)
+{
+    static const char runtime[] = "libcudart";
+    if (strncmp(soname, runtime, sizeof runtime - 1) != 0)
+        name_list_put_text(&c->stood_in, soname);
+}
+
 /* Which libraries were stood in for, by the program's processes too. */
 static void read_stand_ins(struct sim_card *c)
 {
     char path[PATH_MAX], line[CALL_TEXT_BYTES + 2];
     for (size_t i = 0; i < c->standins.n_made; i++)
-        name_list_put_text(&c->stood_in, c->standins.sonames[i]);
+        put_stood_in(c, c->standins.sonames[i]);
     if ((size_t)snprintf(path, sizeof path, "%s/%s", c->journals.path, STANDINS_LATE_FILE) >= sizeof path)
         return;
     FILE *f = journal_folder_text(path);
     while (f != NULL && fgets(line, sizeof line, f) != NULL) {
         line[strcspn(line, "\n")] = '\0';
-        name_list_put_text(&c->stood_in, line);
+        put_stood_in(c, line);
     }
     if (f != NULL)
         fclose(f);

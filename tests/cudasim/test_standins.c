@@ -466,6 +466,36 @@ Test(standins, a_package_beside_pytorch_gets_functions_of_the_libraries_that_pyt
     cr_expect_eq(system(path), 0);
 }
 
+/* A wheel brings a runtime under its own name, whose contents are not looked at. What is asked of it is the simulated
+ * one's; a name that is none, or that of the runtime itself, gets nothing. */
+Test(standins, a_runtime_that_a_wheel_brings_is_the_simulated_one)
+{
+    char root[] = "/tmp/replay-test-XXXXXX", command[400], path[4400];
+    struct standins s;
+    cr_assert_not_null(mkdtemp(root));
+    snprintf(command, sizeof command, "cd %s && mkdir a.libs b.libs && echo x >a.libs/libcudart.faf08d9a.so.13 && "
+             "echo x >b.libs/libcudart-c64a25f3.so.12.3.101 && echo x >b.libs/libcudart.so.12 && "
+             "echo x >b.libs/libcudart_stub.so && echo x >b.libs/libcudart-1.so.120", root);
+    cr_assert_eq(system(command), 0);
+    const char *packages[] = { root };
+    const struct standin_places places = { .packages = packages, .n_packages = 1 };
+    cr_assert_eq(standins_make(&places, root, &s, NULL), ERR_OK);
+    cr_assert_eq(s.n_made, 2);
+    cr_expect_str_eq(s.sonames[0], "libcudart-c64a25f3.so.12.3.101");
+    cr_expect_str_eq(s.sonames[1], "libcudart.faf08d9a.so.13");
+    for (size_t i = 0; i < s.n_made; i++) {
+        cudasim_rig_library("libreplay-cudasim.so");
+        void *simulated = cudasim_rig_library(i == 0 ? "libcudart.so.12" : "libcudart.so.13");
+        snprintf(path, sizeof path, "%s/%s", s.folder, s.sonames[i]);
+        void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        cr_assert_not_null(opened, "%s", dlerror());
+        cr_expect_eq(dlsym(opened, "cudaMemcpy"), dlsym(simulated, "cudaMemcpy"));
+    }
+    standins_close(&s);
+    snprintf(path, sizeof path, "rm -rf %s", root);
+    cr_expect_eq(system(path), 0);
+}
+
 static bool count_text(void *arg, const char *text)
 {
     *(size_t *)arg += strcmp(text, "a_file_cut_off_anywhere_loses_texts_and_gains_none") == 0;
