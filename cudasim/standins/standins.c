@@ -167,8 +167,8 @@ static bool on_symbol(void *arg, const char *name, const char *version, const ch
     return true;
 }
 
-/* Of a package only functions count: it asks for them in libraries that PyTorch names. A runtime that it brings is found
- * by the file's name. */
+/* Of a package only functions count: it asks for them in libraries that PyTorch names. A runtime that it brings is
+ * found by the file's name. */
 static bool on_package_library(void *arg, const char *soname)
 {
     (void)arg, (void)soname;

@@ -4,8 +4,8 @@
  *
  * The shared objects of some folders are read (elf_needs.h). For every library of NVIDIA's that they name, a
  * shared object with that soname is written, whose functions succeed and do nothing. Other packages may ask these
- * libraries for more functions, and bring NVIDIA's runtime under a name of their own, which the simulated one gets. The folder of the stand-ins is named after its content, so that programs with the same
- * needs share it.
+ * libraries for more functions. They may also bring NVIDIA's runtime under a name of their own, which the simulated one
+ * gets. The folder of the stand-ins is named after its content, so that programs with the same needs share it.
  */
 #ifndef REPLAY_CUDASIM_STANDINS_STANDINS_H
 #define REPLAY_CUDASIM_STANDINS_STANDINS_H

@@ -16,7 +16,8 @@ meta = json.loads((source / "codemeta.json").read_text())
 cited = (source / "CITATION.cff").read_text()
 cmake = (source / "CMakeLists.txt").read_text()
 # Libraries whose package has another name than they have.
-PACKAGES = {"libcrypto": "openssl", "libzstd": "zstd", "libprotobuf-c": "protobuf-c", "liblz4": "lz4", "sqlite3": "sqlite"}
+PACKAGES = {"libcrypto": "openssl", "libzstd": "zstd", "libprotobuf-c": "protobuf-c", "liblz4": "lz4",
+            "sqlite3": "sqlite"}
 failures = []
 
 
