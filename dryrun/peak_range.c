@@ -30,20 +30,31 @@ void peak_range_widen(struct peak_range *r, enum range_source source, const stru
 
 bool peak_range_is_open(const struct peak_range *r)
 {
-    return r->low_bytes < r->high_bytes;
+    return r->is_endless || r->low_bytes < r->high_bytes;
 }
 
 bool peak_range_shows(const struct peak_range *r)
 {
     char low[UNITS_TEXT], high[UNITS_TEXT];
-    return strcmp(units_format_bytes(r->low_bytes, low), units_format_bytes(r->high_bytes, high)) != 0;
+    return r->is_endless ||
+           strcmp(units_format_bytes(r->low_bytes, low), units_format_bytes(r->high_bytes, high)) != 0;
+}
+
+bool peak_range_has(const struct peak_range *r, enum range_source source)
+{
+    return r->below_bytes[source] > 0 || r->above_bytes[source] > 0 || (source == RANGE_UNSEEN && r->is_endless);
 }
 
 static void say_source(struct words *w, const struct peak_range *r, enum range_source source, bool is_first)
 {
     char below[UNITS_TEXT], above[UNITS_TEXT];
     const uint64_t less = r->below_bytes[source], more = r->above_bytes[source];
-    words_add(w, "%s%s (", is_first ? ": " : ", ", range_source_names[source]);
+    words_add(w, "%s%s", is_first ? ": " : ", ", range_source_names[source]);
+    if (source == RANGE_UNSEEN) {
+        words_add(w, " was not seen");
+        return;
+    }
+    words_add(w, " (");
     if (less > 0)
         words_add(w, "-%s%s", units_format_bytes(less, below), more > 0 ? ", " : "");
     if (more > 0)
@@ -57,9 +68,10 @@ void peak_range_say(struct words *w, const struct peak_range *r)
     bool is_first = true;
     if (!peak_range_is_open(r))
         return;
-    words_add(w, "between %s and %s", units_format_bytes(r->low_bytes, low), units_format_bytes(r->high_bytes, high));
+    words_add(w, r->is_endless ? "at %s or more" : "between %s and %s", units_format_bytes(r->low_bytes, low),
+              units_format_bytes(r->high_bytes, high));
     for (int i = 0; i < RANGE_SOURCES; i++)
-        if (r->below_bytes[i] > 0 || r->above_bytes[i] > 0) {
+        if (peak_range_has(r, (enum range_source)i)) {
             say_source(w, r, (enum range_source)i, is_first);
             is_first = false;
         }

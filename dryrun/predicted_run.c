@@ -62,10 +62,12 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
+enum followed { FOLLOWED_NOT, FOLLOWED_EPOCH, FOLLOWED_ALL, FOLLOWED_BY_NOTHING };
+
 /* What PyTorch's hook says of a process that has optimizers (cudasim/python/replay_steps.py). */
 struct told_steps {
     uint64_t repeated;               /* 0: it goes on */
-    unsigned followed;               /* what was seen after them: 0 none, 1 the end of an epoch, 2 all */
+    unsigned followed;               /* what was seen after them: as of enum followed */
     uint64_t growth_bytes;           /* that each of these steps left behind; 0: none, or too little to matter */
     uint64_t cut_reserved_bytes;     /* reserved when its loops were cut short; 0: they were not */
     struct told_rhythm rhythm;
@@ -88,25 +90,34 @@ static bool read_optimizer_steps(const char *folder, unsigned long pid, struct t
     return true;
 }
 
-/* Takes the most that repeated in one of the processes. */
+/* Takes what a process with optimizers says, if more repeated there than elsewhere. */
+static void take_told(const struct told_steps *told, struct predicted_run *run)
+{
+    if (!run->has_optimizers)                    /* the loop around the model is not what trains it */
+        run->ends_with_steps = false;
+    run->has_optimizers = true;
+    if (told->repeated <= run->optimizer_steps)
+        return;
+    run->optimizer_steps = told->repeated;
+    run->was_followed = told->followed == FOLLOWED_EPOCH || told->followed == FOLLOWED_ALL;
+    run->ran_to_end = told->followed == FOLLOWED_ALL;
+    run->ends_with_steps = told->followed == FOLLOWED_BY_NOTHING;
+    run->told_growth_bytes = told->growth_bytes;
+    run->cut_reserved_bytes = told->cut_reserved_bytes;
+    run->rhythm = told->rhythm;
+}
+
 static void look_for_steps(const char *folder, struct predicted_run *run)
 {
     struct told_steps told;
     DIR *d = opendir(folder);
     const struct dirent *entry;
     while (d != NULL && (entry = readdir(d)) != NULL)
-        if (ends_in(entry->d_name, ".steps") &&
-            read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &told)) {
-            run->has_optimizers = true;
-            if (told.repeated > run->optimizer_steps) {
-                run->optimizer_steps = told.repeated;
-                run->was_followed = told.followed > 0;
-                run->ran_to_end = told.followed > 1;
-                run->told_growth_bytes = told.growth_bytes;
-                run->cut_reserved_bytes = told.cut_reserved_bytes;
-                run->rhythm = told.rhythm;
-            }
-        }
+        if (ends_in(entry->d_name, ".last-loop") && !run->has_optimizers)
+            run->ends_with_steps = true;             /* sitecustomize.py */
+        else if (ends_in(entry->d_name, ".steps") &&
+                 read_optimizer_steps(folder, strtoul(entry->d_name, NULL, 10), &told))
+            take_told(&told, run);
     if (d != NULL)
         closedir(d);
 }
@@ -459,6 +470,12 @@ bool predicted_run_adapts(const struct predicted_run *run)
 bool predicted_run_grows(const struct predicted_run *run)
 {
     return run->end != RUN_ENDED && run->growth.bytes_per_step > 0;
+}
+
+bool predicted_run_is_unseen(const struct predicted_run *run)
+{
+    const bool is_over = run->ends_with_steps && run->whole_steps > 0;
+    return run->end != RUN_ENDED && !run->ran_to_end && !is_over && !predicted_run_grows(run);
 }
 
 /* ---- the run ---- */

@@ -617,6 +617,7 @@ static enum err row_take(const struct prediction *p, struct predicted_row *row, 
     row->run = (size_t)(run - p->runs);
     if (row->is_known) {
         row->range = peak_range_of(&row->answer, &bounds);
+        row->range.is_endless = predicted_run_is_unseen(&run->made);
         row_widen_by_cut(row, &run->made);
     }
     return e;
@@ -650,6 +651,7 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     peak_range_widen(&row->range, source, &other, &bounds);
+    row->range.is_endless = row->range.is_endless || predicted_run_is_unseen(&run->made);
     const bool may_fit = row->fits || row->may_fit || bounds.fits_ever;
     row->fits = row->fits && bounds.fits_always && is_served(p, run);
     row->may_fit = may_fit && !row->fits && is_served(p, run);
@@ -1054,11 +1056,21 @@ bool prediction_is_whole(const struct prediction *p)
     return is_whole;
 }
 
+bool prediction_row_fits(const struct predicted_row *row)
+{
+    return row->fits && !row->range.is_endless;
+}
+
+bool prediction_row_may_fit(const struct predicted_row *row)
+{
+    return row->may_fit || (row->fits && row->range.is_endless);
+}
+
 bool prediction_fits(const struct prediction *p)
 {
     bool fits = prediction_is_whole(p);
     for (size_t i = 0; i < p->n_rows; i++)
-        fits = fits && p->rows[i].fits;
+        fits = fits && prediction_row_fits(&p->rows[i]);
     return fits;
 }
 
@@ -1066,7 +1078,7 @@ bool prediction_is_open(const struct prediction *p)
 {
     bool is_open = prediction_is_whole(p) && !prediction_fits(p);
     for (size_t i = 0; i < p->n_rows; i++)
-        is_open = is_open && (p->rows[i].fits || p->rows[i].may_fit);
+        is_open = is_open && (prediction_row_fits(&p->rows[i]) || prediction_row_may_fit(&p->rows[i]));
     return is_open;
 }
 

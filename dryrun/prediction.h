@@ -52,8 +52,8 @@ struct predicted_row {
     uint64_t value;                  /* that the figures are of: the largest that fits, else the least of the range */
     size_t   run;                    /* whose recording they are from */
     bool     is_known;               /* false: interrupted before anything was known */
-    bool     fits;                   /* at `value`, and at the high end of the range */
-    bool     may_fit;                /* it does not, and somewhere in the range it does */
+    bool     fits;                   /* what was seen, at `value` and at the high end of the range */
+    bool     may_fit;                /* that does not, and somewhere in the range it does */
     struct card_answer answer;       /* what is expected */
     struct peak_range range;
     bool     next_may_fit;           /* largest.fails: it does not fit, and is expected to */
@@ -120,6 +120,12 @@ void prediction_close(struct prediction *p);
 
 /* Whether every row is known, from a run that ended by itself or showed whole steps and does not grow. */
 bool prediction_is_whole(const struct prediction *p);
+
+/* Whether all that it does fits on a row's card. */
+bool prediction_row_fits(const struct predicted_row *row);
+
+/* Whether it does not surely, and may: by its range, or because something was not seen. */
+bool prediction_row_may_fit(const struct predicted_row *row);
 
 /* Whether every row is known in this way, and fits. */
 bool prediction_fits(const struct prediction *p);

@@ -52,6 +52,9 @@ static void assume_steps(struct words *w, const struct predicted_run *run)
     if (run->ran_to_end)
         words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its loops were cut short, and it "
                   "went on to its end; --steps 0 runs them whole.", run->whole_steps);
+    else if (run->ends_with_steps)
+        words_add(w, "The program was stopped once it had made %" PRIu64 " equal steps (--steps). Nothing that asks "
+                  "for memory stands after their loop in its source.", run->whole_steps);
     else if (run->was_followed)
         words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its epoch was cut short. What "
                   "follows it (validation) was seen, what follows the last one was not; --steps 0 runs it to its end.",
@@ -350,16 +353,30 @@ static size_t rows_that_fit(const struct prediction *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_rows; i++)
-        n += p->rows[i].is_known && p->rows[i].fits;
+        n += p->rows[i].is_known && prediction_row_fits(&p->rows[i]);
     return n;
 }
 
-/* The cards that the answer is no for, at most NAMES_SHOWN. */
+/* Whether a row fails: of an open answer if it does not surely fit, else if it surely does not. */
+static bool row_fails(const struct prediction *p, const struct predicted_row *row)
+{
+    return row->is_known && !prediction_row_fits(row) && (prediction_is_open(p) || !prediction_row_may_fit(row));
+}
+
+static size_t rows_that_fail(const struct prediction *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_rows; i++)
+        n += row_fails(p, &p->rows[i]);
+    return n;
+}
+
+/* The cards that fail, at most NAMES_SHOWN. */
 static void words_add_failing(struct words *w, const struct prediction *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_rows; i++)
-        if (p->rows[i].is_known && !p->rows[i].fits && n++ < NAMES_SHOWN) {
+        if (row_fails(p, &p->rows[i]) && n++ < NAMES_SHOWN) {
             words_add(w, n == 1 ? "" : ", ");
             words_add_row_card(w, &p->rows[i]);
         }
@@ -428,33 +445,46 @@ static bool has_failed(const struct prediction *p)
     return has_failed;
 }
 
-/* What was stopped because its steps repeat may need a larger card later: the first line says after how many. */
+/* What was stopped before its end may need a larger card later: the first line says after how many steps. */
 static void words_add_seen(struct words *w, const struct prediction *p)
 {
     uint64_t steps = UINT64_MAX;
-    bool ran_to_end = true;
+    bool is_unseen = false, was_cut = false;
     for (size_t i = 0; i < p->n_rows; i++) {
-        const struct predicted_run *run = &p->runs[p->rows[i].run].made;
-        if (!p->rows[i].is_known || run->end != RUN_REPEATED)
+        const struct predicted_row *row = &p->rows[i];
+        const struct predicted_run *run = &p->runs[row->run].made;
+        if (!row->is_known || run->end == RUN_ENDED)
             continue;
         steps = run->whole_steps < steps ? run->whole_steps : steps;
-        ran_to_end = ran_to_end && run->ran_to_end;
+        is_unseen = is_unseen || row->range.is_endless;
+        was_cut = was_cut || run->ran_to_end;
     }
-    if (steps == UINT64_MAX || !prediction_fits(p))
-        return;
-    if (ran_to_end)
-        words_add(w, ", loops cut short after %" PRIu64 " equal steps", steps);
-    else
-        words_add(w, ", as far as %" PRIu64 " equal steps show: what follows them was not seen", steps);
+    if (is_unseen && steps > 0 && prediction_is_open(p))
+        words_add(w, "; what follows %" PRIu64 " equal steps was not seen", steps);
+    else if (steps != UINT64_MAX && prediction_fits(p))
+        words_add(w, was_cut ? ", loops cut short after %" PRIu64 " equal steps"
+                             : ", as %" PRIu64 " equal steps show, and nothing follows them", steps);
 }
 
 /* " (2.9 GiB to 3.4 GiB)" */
 static void words_add_ends(struct words *w, const struct predicted_row *row)
 {
     char low[UNITS_TEXT], high[UNITS_TEXT];
-    if (peak_range_shows(&row->range))
-        words_add(w, " (%s to %s)", units_format_bytes(row->range.low_bytes, low),
-                  units_format_bytes(row->range.high_bytes, high));
+    units_format_bytes(row->range.low_bytes, low);
+    units_format_bytes(row->range.high_bytes, high);
+    if (strcmp(low, high) != 0)
+        words_add(w, " (%s to %s)", low, high);
+}
+
+static const char *verb_of_row(const struct prediction *p, const struct predicted_row *row)
+{
+    const bool is_no = !row->fits && !row->may_fit;
+    if (row->range.is_endless)
+        return is_no ? "would take at least" : "takes at least";
+    return is_no                              ? "would take"
+           : row->may_fit                     ? "may take"
+           : prediction_row_cuts_loop(p, row) ? "takes up to"
+                                              : "takes";
 }
 
 /* Whether it fits, and what it takes. The caller ends the sentence. */
@@ -464,14 +494,16 @@ static void words_add_fit(struct words *w, const struct prediction *p)
     const size_t n = rows_that_fit(p);
     char needs[UNITS_TEXT], has[UNITS_TEXT], region[UNITS_TEXT];
     if (p->asked.n_cards == 0 && p->has_smallest && !p->has_range) {
-        words_add(w, prediction_row_cuts_loop(p, row) ? "Needs at most " : "Needs ");
+        words_add(w, row->range.is_endless ? "Needs at least " : prediction_row_cuts_loop(p, row) ? "Needs at most "
+                                                                                                  : "Needs ");
         words_add_card(w, p);
     } else if (p->n_rows == 1 && !row->may_fit && prediction_row_adapts(p, row)) {
-        words_add(w, "Runs on ");
+        words_add(w, row->range.is_endless ? "May run on " : "Runs on ");
         words_add_row_card(w, row);
         if (p->has_range)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
-        words_add(w, " and takes %s of %s. ", units_format_bytes(row->answer.card_peak_bytes, needs),
+        words_add(w, " and %s %s of %s. ", row->range.is_endless ? "take at least" : "takes",
+                  units_format_bytes(row->answer.card_peak_bytes, needs),
                   units_format_bytes(row->answer.device.config.total_bytes, has));
         words_add_adapting(w, p, row);
     } else if (p->n_rows == 1 && !row->fits && p->jax_need.region_bytes > 0) {
@@ -482,15 +514,15 @@ static void words_add_fit(struct words *w, const struct prediction *p)
                   units_format_bytes(row->answer.device.config.total_bytes, has),
                   units_format_bytes(p->jax_need.region_bytes, region));
     } else if (p->n_rows == 1) {
-        words_add(w, row->fits ? "Fits on " : row->may_fit ? "May fit on " : "Does not fit on ");
+        words_add(w, prediction_row_fits(row)      ? "Fits on "
+                     : prediction_row_may_fit(row) ? "May fit on "
+                                                   : "Does not fit on ");
         words_add_row_card(w, row);
         if (p->has_range && row->fits)
             words_add(w, " up to %s=%" PRIu64, p->name, row->value);
         else if (p->has_range)
             words_add(w, " even with %s=%" PRIu64, p->name, row->value);
-        words_add(w, ": %s %s", row->fits && prediction_row_cuts_loop(p, row) ? "takes up to"
-                               : row->fits ? "takes" : row->may_fit ? "may take" : "would take",
-                  units_format_bytes(row->answer.card_peak_bytes, needs));
+        words_add(w, ": %s %s", verb_of_row(p, row), units_format_bytes(row->answer.card_peak_bytes, needs));
         words_add_ends(w, row);
         words_add(w, " of %s", units_format_bytes(row->answer.device.config.total_bytes, has));
     } else if (n == p->n_rows) {
@@ -500,10 +532,10 @@ static void words_add_fit(struct words *w, const struct prediction *p)
             words_add_adapting(w, p, row);
         }
     } else if (prediction_is_open(p)) {
-        words_add(w, "May fit, or not, on %zu of %zu: ", p->n_rows - n, p->n_rows);
+        words_add(w, "May fit, or not, on %zu of %zu: ", rows_that_fail(p), p->n_rows);
         words_add_failing(w, p);
     } else {
-        words_add(w, "Does not fit on %zu of %zu: ", p->n_rows - n, p->n_rows);
+        words_add(w, "Does not fit on %zu of %zu: ", rows_that_fail(p), p->n_rows);
         words_add_failing(w, p);
     }
 }
@@ -537,7 +569,7 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
     char largest[TEXT_NUMBER] = "", reserved[UNITS_TEXT], peak[UNITS_TEXT], has[UNITS_TEXT];
     char most[UNITS_TEXT] = "", lasts[TEXT_NUMBER + 8];
     const char *policy = row->policy != NULL ? row->policy : "";
-    const char *fits = row->fits ? "yes" : row->may_fit ? "maybe" : "no";
+    const char *fits = prediction_row_fits(row) ? "yes" : prediction_row_may_fit(row) ? "maybe" : "no";
     if (row_grows(p, row)) {
         snprintf(lasts, sizeof lasts, "%" PRIu64 " steps", prediction_row_lasts(p, row));
         fits = lasts;
@@ -549,7 +581,9 @@ static void add_row(struct terminal_table *rows, const struct prediction *p, con
                                                                    "not known" });
         return;
     }
-    if (peak_range_shows(&row->range))
+    if (row->range.is_endless)
+        snprintf(most, sizeof most, "more?");
+    else if (peak_range_shows(&row->range))
         units_format_bytes(row->range.high_bytes, most);
     terminal_table_add(rows, (const char *const[ROW_COLUMNS]){
                                  row->card, policy, largest,
@@ -580,24 +614,25 @@ static enum err print_rows(FILE *out, const struct prediction *p, bool is_wide)
 static void words_add_largest(struct words *w, const struct prediction *p, const struct predicted_row *row)
 {
     const struct largest_value *l = &row->largest;
+    const char *seen = row->range.is_endless ? " as far as was seen" : "";
     if (!l->is_found && l->is_any && l->has_failed)
-        words_add(w, "On %.60s %s=%" PRIu64 " fits and %" PRIu64 " does not; what lies between was not tried.",
-                  row->card, p->name, l->fits, l->fails);
+        words_add(w, "On %.60s %s=%" PRIu64 " fits%s and %" PRIu64 " does not; what lies between was not tried.",
+                  row->card, p->name, l->fits, seen, l->fails);
     else if (!l->is_any)
         words_add(w, "On %.60s not even %s=%" PRIu64 " fits.", row->card, p->name, p->range.low);
     else if (!l->has_failed)
-        words_add(w, "On %.60s %s=%" PRIu64 " fits, the %s tried.", row->card, p->name, l->fits,
+        words_add(w, "On %.60s %s=%" PRIu64 " fits%s, the %s tried.", row->card, p->name, l->fits, seen,
                   l->is_found ? "largest" : "only one");
     else if (row->next_may_fit)
-        words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " may fit: it is expected to, but not at the upper end "
-                  "of its range.", row->card, p->name, l->fits, l->fails);
+        words_add(w, "On %.60s %s=%" PRIu64 " fits%s; %" PRIu64 " may fit: it is expected to, but not at the upper end "
+                  "of its range.", row->card, p->name, l->fits, seen, l->fails);
     else if (l->is_monotone)
-        words_add(w, "On %.60s %s=%" PRIu64 " fits; %" PRIu64 " was tried and does not, nor does any larger one tried.",
-                  row->card, p->name, l->fits, l->fails);
+        words_add(w, "On %.60s %s=%" PRIu64 " fits%s; %" PRIu64 " was tried and does not, nor does any larger one "
+                  "tried.", row->card, p->name, l->fits, seen, l->fails);
     else
-        words_add(w, "On %.60s %s=%" PRIu64 " fits although %" PRIu64 " does not: larger is not always worse here, and "
-                  "a still larger one may fit.",
-                  row->card, p->name, l->fits, l->fails);
+        words_add(w, "On %.60s %s=%" PRIu64 " fits%s although %" PRIu64 " does not: larger is not always worse here, "
+                  "and a still larger one may fit.",
+                  row->card, p->name, l->fits, seen, l->fails);
 }
 
 /* A row whose program has open workspaces takes further runs: at what is expected, the least, and of the next value. */
@@ -628,7 +663,9 @@ static void words_add_need(struct words *w, const struct prediction *p)
     if (p->has_range)
         words_add(w, "%s=%" PRIu64 " needs ", p->name, p->range.low);
     else if (p->asked.n_cards > 0)
-        words_add(w, prediction_row_cuts_loop(p, row) ? "As far as that loop was followed, needs at most " : "Needs ");
+        words_add(w, row->range.is_endless               ? "What was seen needs "
+                     : prediction_row_cuts_loop(p, row) ? "As far as that loop was followed, needs at most "
+                                                        : "Needs ");
     if (!p->has_range && p->asked.n_cards == 0)
         return;
     words_add_card(w, p);

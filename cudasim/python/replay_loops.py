@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
 """Lets the program's loops come to their end early, for `predict`: once their turns repeat, what follows them counts.
 
-Looked at are the loops around the call that asks, in all functions that are being called. A `for` is made to take its
-last turn next: what it goes through is asked for all but the last, and what it gives is thrown away. So the program
-leaves the loop as it always does.
+Looked at are the loops around the call that asks, in all functions that are being called. A `for` is made to take a
+later turn next, in the end its last: what it goes through is asked for all before that, and what it gives is thrown
+away. So the program leaves the loop as it always does. Turns may differ (sizes that grow from epoch to epoch), so some
+in between are taken, at equal distances.
 
     for epoch in range(90):                  a range, a list: all but the last turn is taken from it
         for x, y in tqdm(enumerate(loader)): what wraps another iterator is looked through; a loader of PyTorch's ends
@@ -105,9 +106,13 @@ class Loop:
         self.ends = _innermost(iterator, 0) if iterator is not None else []
         self.number = _counted_up(frame, node) if isinstance(node, ast.While) else None
         self.key = (id(frame), node.lineno, *map(id, self.ends))
-        self.left = min((operator.length_hint(i, 0) for i in self.ends if isinstance(i, _COUNTED)), default=None)
+        self.left = self.turns_left()
+        self.place = frame.f_code.co_filename, node.lineno
+
+    def turns_left(self):
         if self.number is not None:
-            self.left = self.number.turns_left()
+            return self.number.turns_left()
+        return min((operator.length_hint(i, 0) for i in self.ends if isinstance(i, _COUNTED)), default=None)
 
     def has_turned(self, before):
         """Whether it counts, and has made turns since the call at which the loops had so many left."""
@@ -117,15 +122,16 @@ class Loop:
     def can_end(self, loaders):
         return self.number is not None or any(isinstance(i, (*_COUNTED, loaders)) for i in self.ends)
 
-    def end(self, loaders, end_loader):
-        """Its next turn is its last; a loader gives nothing more."""
+    def end(self, loaders, end_loader, parts=1):
+        """Skips one of so many parts of the turns left; of one part, its next turn is its last. A loader gives nothing
+        more."""
         if self.number is not None:
-            self.number.skip()
+            self.number.skip(parts)
         for i in self.ends:
             if isinstance(i, loaders):
                 end_loader(i)
             elif isinstance(i, _COUNTED) and 1 < operator.length_hint(i, 0) <= TURNS_MOST:
-                for _ in range(operator.length_hint(i, 0) - 1):
+                for _ in range((operator.length_hint(i, 0) - 1) // parts):
                     next(i)
 
 
@@ -151,10 +157,11 @@ class _Number:
     def turns_left(self):
         return (self.bound - self.value) // self.by
 
-    def skip(self):
-        turns = self.turns_left() - 2                # this turn is not over, and one more is made
+    def skip(self, parts):
+        turns = (self.turns_left() - 2) // parts     # this turn is not over, and one more is made
         if turns > 0:
-            _set(self.frame, self.target, self.value + turns * self.by)
+            self.value += turns * self.by
+            _set(self.frame, self.target, self.value)
 
 
 def _set(frame, target, value):

@@ -36,6 +36,7 @@ import threading
 import time
 import weakref
 
+import replay_follows
 import replay_loops
 import replay_rhythm
 import torch
@@ -51,9 +52,11 @@ WARM_STEPS = 3                       # what these leave is made once: gradients,
 WAIT_S = 120                         # for the end; longer if nobody is there to stop the program
 LOOK_S = 300                         # for what follows the steps
 TURNS_REQUESTS = 20000               # loops around the one that was cut short take all their turns within these
+PARTS_MOST = 16                      # turns that are seen of a loop that is cut short, at equal distances
 LATER_REQUESTS = 5000                # of an optimizer whose steps came after a loop was cut short
 
-NOT_FOLLOWED, EPOCH_FOLLOWED, ALL_FOLLOWED = range(3)    # what was seen after equal steps: none, an epoch's end, all
+# What was seen after equal steps: none, an epoch's end, all; there is nothing.
+NOT_FOLLOWED, EPOCH_FOLLOWED, ALL_FOLLOWED, FOLLOWED_BY_NOTHING = range(4)
 
 
 def _sum(stats, name, what):
@@ -215,6 +218,9 @@ class Steps:
         self.around = weakref.WeakKeyDictionary()            # the loops around their first and their last steps since
         self.turns = 0                                       # requests since then, from one such step to the next
         self.turned = 0                                      # requests at the last of these steps
+        self.cost = 1                                        # requests of one of the steps that repeated
+        self.parts = {}                                      # by a loop's place: the parts in which it is skipped
+        self.left = {}                                       # by a loop's key: the turns left when one was skipped
         self.has_left = False                                # a loop was left, and another came to its steps
         self.followed, self.is_refused = NOT_FOLLOWED, False # at the program's end
         self.rhythm_until = 0                                # steps that are waited for
@@ -274,6 +280,7 @@ class Steps:
         if has_settled and self.waits_for_rhythm(steps):
             return
         if has_settled:
+            self.cost = max(1, steps.steps[-1][0][0])
             self.begin_to_leave(steps.counts[0], steps.steps[-1][3])
         elif n >= GROWING_STEPS and (len(steps.stairs()) != 1 or not steps.may_rise(self.least)):
             self.end(n, growth=steps.growth(), every=steps.every())
@@ -334,8 +341,8 @@ class Steps:
         if loops and not lasted:
             return True
         if self.turns > TURNS_REQUESTS:
-            self.end_loops(loop for loop in lasted[1:] if loop.has_turned(first))
-        return self.cut_short(lasted) and self.turns <= 2 * TURNS_REQUESTS
+            self.end_loops((loop for loop in lasted[1:] if loop.has_turned(first)), 3 * self.cost)
+        return self.cut_short(lasted) and self.turns <= 3 * TURNS_REQUESTS
 
     def cut_short(self, lasted):
         """Ends the innermost. False: none can."""
@@ -343,12 +350,18 @@ class Steps:
         can_end = [loop for loop in lasted if loop.can_end(is_loader)]
         if (not can_end or can_end[0] is not lasted[0]) and self.loaders.end_fed():
             return True
-        self.end_loops(can_end[:1])
+        self.end_loops(can_end[:1], self.cost)
         return len(can_end) > 0
 
-    def end_loops(self, loops):
+    def end_loops(self, loops, turn_requests):
+        """Skips turns of each, once in a turn of it. The first time at a place, some turns in between are seen."""
         for loop in loops:
-            loop.end(_Loaders.kind(), self.loaders.ending.add)
+            if loop.left is not None and loop.left == self.left.get(loop.key):
+                continue
+            parts = self.parts.get(loop.place, max(1, min(PARTS_MOST, TURNS_REQUESTS // turn_requests)))
+            loop.end(_Loaders.kind(), self.loaders.ending.add, parts)
+            self.parts[loop.place] = max(1, parts - 1)
+            self.left[loop.key] = loop.turns_left()
 
     def end_so_far(self):
         self.end(self.repeated, EPOCH_FOLLOWED if self.has_left else NOT_FOLLOWED)
@@ -372,10 +385,21 @@ class Steps:
         if self.has_ended:
             return
         self.recorder.settle()
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and followed == NOT_FOLLOWED and self.unseen is None and self.nothing_follows():
+            followed = FOLLOWED_BY_NOTHING
         self.tell(repeated, followed, growth, every)
         self.has_ended = True
-        if threading.current_thread() is threading.main_thread():
+        if is_main:
             self.wait()
+
+    @staticmethod
+    def nothing_follows():
+        """No error of ours reaches the program."""
+        try:
+            return replay_follows.nothing_follows(sys._getframe(1), _is_of_torch)
+        except Exception:
+            return False
 
     @staticmethod
     def wait():

@@ -282,7 +282,19 @@ class _Recorder:
         while not (self.has_ended or self.has_settled or self.counts_end):
             began = time.monotonic()
             self.dump("so-far.pickle", is_standing=False)
+            self.tell_last_loop()
             time.sleep(max(0.5, 4 * (time.monotonic() - began)))
+
+    def tell_last_loop(self):
+        """For predict, which may stop the program in it: PID.last-loop, nothing stands after the loop that runs."""
+        import replay_follows
+
+        path = os.path.join(self.folder, "%d.last-loop" % os.getpid())
+        try:
+            if not os.path.exists(path) and replay_follows.is_in_last_loop(self.torch):
+                open(path, "w").close()
+        except Exception:                            # no error of ours ends the thread
+            pass
 
 
 class _WithoutCudnn:

@@ -13,12 +13,13 @@ const char *const range_source_names[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "the order of addresses", [RANGE_WORKSPACES] = "workspaces of libraries",
     [RANGE_SIZES] = "sizes that depend on values", [RANGE_WAITS] = "when other streams are done",
     [RANGE_LOOPS] = "how often loops turn", [RANGE_BRANCHES] = "branches on values",
-    [RANGE_CUT] = "the cache that cut loops leave", [RANGE_SEARCH] = "the search of cudnn.benchmark",
+    [RANGE_CUT] = "the cache that cut loops leave",
+    [RANGE_UNSEEN] = "what follows the steps", [RANGE_SEARCH] = "the search of cudnn.benchmark",
 };
 const char *const range_source_keys[RANGE_SOURCES] = {
     [RANGE_ADDRESSES] = "addresses", [RANGE_WORKSPACES] = "workspaces", [RANGE_SIZES] = "sizes",
     [RANGE_WAITS] = "waits", [RANGE_LOOPS] = "loops", [RANGE_BRANCHES] = "branches", [RANGE_CUT] = "cut",
-    [RANGE_SEARCH] = "search",
+    [RANGE_UNSEEN] = "unseen", [RANGE_SEARCH] = "search",
 };
 
 void range_sources_read(const char *journals, bool is_open[static RANGE_SOURCES])

@@ -15,6 +15,7 @@ enum range_source {
     RANGE_LOOPS,                     /* that end on a number which is not computed */
     RANGE_BRANCHES,                  /* on numbers that are not computed */
     RANGE_CUT,                       /* what follows loops that were cut short finds another cache */
+    RANGE_UNSEEN,                    /* what follows the steps that were seen */
     RANGE_SEARCH,                    /* of the fastest algorithms of convolutions */
     RANGE_SOURCES
 };

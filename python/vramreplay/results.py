@@ -2074,12 +2074,12 @@ class PredictRange(Result):
 @dataclass(frozen=True, repr=False)
 class PeakRangeSource(Result):
     """An item of `sources` of PeakRange: what makes it a range."""
-    #: addresses, workspaces, sizes, waits, loops, branches, cut, search
+    #: addresses, workspaces, sizes, waits, loops, branches, cut, unseen, search
     source: str
     #: what it takes off
     below_bytes: int
-    #: what it adds
-    above_bytes: int
+    #: what it adds; null: not known (unseen)
+    above_bytes: Optional[int]
 
 
 @dataclass(frozen=True, repr=False)
@@ -2089,8 +2089,8 @@ class PeakRange(Result):
     low_bytes: int
     #: most likely
     expected_bytes: int
-    #: at most
-    high_bytes: int
+    #: at most; null: what follows the steps was not seen, and may take more
+    high_bytes: Optional[int]
     #: what makes it a range
     sources: List[PeakRangeSource]
 
@@ -2108,7 +2108,7 @@ class PredictedCard(Result):
     #: at value, and at the high end of card_range; null: interrupted before anything was known, or the program
     #: does not settle
     fits: Optional[bool]
-    #: it does not, and somewhere in the range it does
+    #: it does not surely, and somewhere in the range it does: what follows the steps may not have been seen
     may_fit: bool
     #: if the program adapts to the card: the last request that was refused there, after which it went on. With
     #: --range it then does not fit
@@ -2254,8 +2254,8 @@ class Predict(Result):
     torch: Optional[str]
     #: how the run that the first row rests on came to its end: by itself, steps repeat, too long, interrupted
     ended: Optional[str]
-    #: the program came to its end, if need be with loops cut short after equal steps; false: what it does after
-    #: them, or after it was stopped, is in no figure
+    #: the program came to its end, if need be with loops cut short after equal steps, or its source shows that
+    #: nothing follows them; false: what it does after them, or after it was stopped, is in no figure
     is_seen_to_end: bool
     #: its exit status, if it ended by itself
     status: Optional[int]

@@ -81,6 +81,25 @@ for epoch in range(1 if sys.argv[1] == "iterator" else 2):
     with torch.no_grad():
         model(next(iter(check))[0].cuda())
 """
+INFERS = """
+import sys, torch
+model = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.GELU(), torch.nn.Linear(2048, 512)).cuda()
+def run(n):
+    with torch.no_grad():
+        for i in range(n):
+            x = model(torch.randn(64, 512).cuda())
+    return x
+def main():
+    x = run(10 ** 6)
+    print(x.shape)
+def more():
+    x = run(10 ** 6)
+    print(model(torch.cat([x] * 100)).shape)
+if sys.argv[1] == "more":
+    more()
+else:
+    main()
+"""
 BY_HAND = """
 import torch
 x = torch.randn(4000, 512)
@@ -184,7 +203,7 @@ class Case:
         self.replay, self.folder = replay, pathlib.Path(folder)
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
-                           ("offload", OFFLOAD), ("epochs", EPOCHS), ("by_hand", BY_HAND),
+                           ("offload", OFFLOAD), ("epochs", EPOCHS), ("by_hand", BY_HAND), ("infers", INFERS),
                            ("ends", ENDS), ("looks", LOOKS), ("starts", STARTS), ("skips", SKIPS), ("values", VALUES)):
             (self.folder / (name + ".py")).write_text(text)
 
@@ -201,7 +220,7 @@ class Case:
 
     def predict(self, *words):
         status, out, err = self.run("predict", "--json", "answer.json", *words)
-        answer = json.loads((self.folder / "answer.json").read_text()) if status in (0, 1) else None
+        answer = json.loads((self.folder / "answer.json").read_text()) if status in (0, 1, 4) else None
         return status, answer, out, err
 
     def reserved(self, card, batch):
@@ -298,7 +317,17 @@ def validation(case):
           (found, whole))
     found = peak(*program, "counts", "0")
     check("an epoch that cannot be cut short is left out, and this is said",
-          found[0] < whole[0] and found[1:] == ("steps repeat", True, True), (found, whole))
+          found[0] < whole[0] and found[1:] == ("steps repeat", False, True), (found, whole))
+
+
+def inference(case):
+    """Without an optimizer the source alone tells what follows."""
+    program = "--", sys.executable, "infers.py"
+    status, answer, out, _ = case.predict("--device", "4GiB", *program, "prints")
+    check("nothing but prints follows", status == 0 and "nothing follows them" in " ".join(out.split()), out)
+    status, answer, out, _ = case.predict("--device", "4GiB", *program, "more")
+    check("a larger batch that follows is in no figure", status == 4 and answer["may_fit"] and
+          answer["cards"][0]["card_range"]["high_bytes"] is None, out)
 
 
 def files(case):
@@ -362,7 +391,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (values, recordings, batches, cards, adapting, smallest, steps, validation, files, loops, streams):
+        for part in (values, recordings, batches, cards, adapting, smallest, steps, validation, inference, files, loops,
+                     streams):
             part(Case(replay, folder))
     return 1 if failures else 0
 

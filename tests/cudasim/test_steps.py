@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors.
-"""The rules of cudasim/python/replay_steps.py, replay_rhythm.py and replay_loops.py, without PyTorch: which steps are a
-stair, what a loop does once in many turns, and which loops come to their end early.
+"""The rules of cudasim/python/replay_steps.py, replay_rhythm.py, replay_loops.py and replay_follows.py without PyTorch:
+which steps are a stair, what a loop does once in many turns, which loops come to their end early, what follows them.
 
     test_steps.py REPLAY BUILD SOURCE
 
 What is held after each step is a list of numbers. tests/against-torch/predict.py tries the same on PyTorch."""
 import argparse
+import os
 import pathlib
 import sys
+import threading
+import time
 import types
 import weakref
 
@@ -16,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(sys.argv[3]) / "cudasim" / "python"))
 for name in "torch", "torch.optim", "torch.optim.optimizer":
     sys.modules[name] = types.ModuleType(name)
 sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook = None
+import replay_follows                                # noqa: E402
 import replay_loops                                  # noqa: E402
 import replay_rhythm                                 # noqa: E402
 import replay_steps                                  # noqa: E402
@@ -158,6 +162,31 @@ def step(before):
     return {loop.key: loop.left for loop in loops}
 
 
+def step_in_parts(before, parts):
+    """The same, but turns in between are taken."""
+    loops = replay_loops.around(lambda path: False)
+    for loop in replay_loops.lasted(loops, before)[:1]:
+        loop.end(Fed, None, parts.pop())
+    return {loop.key: loop.turns_left() for loop in loops}
+
+
+def of_parts(turns):
+    before, seen, parts = {}, [], [1, 1, 1, 2, 3, 4]
+    for i in range(turns):
+        seen.append(i)
+        before = step_in_parts(before, parts)
+    return seen
+
+
+def of_while_parts(turns):
+    before, seen, parts, i = {}, [], [1, 1, 1, 2, 3, 4], 0
+    while i < turns:
+        seen.append(i)
+        before = step_in_parts(before, parts)
+        i += 1
+    return seen
+
+
 def wrapped(iterable):
     for x in iterable:
         yield x
@@ -263,10 +292,102 @@ def test_loops():
     expect("what has not lasted stays", of_optimizers()[0] == ["a", "b", "c"] * 3)
     expect("the outer loop lies around, too", len(of_optimizers()[1]) >= 2)
     expect("in a handler nothing is known", of_except() == 3)
+    expect("turns in between: %s" % of_parts(1002), of_parts(1002) == [0, 1, 251, 501, 751, 1001])
+    expect("also of a number: %s" % of_while_parts(1002), of_while_parts(1002) == [0, 1, 251, 501, 751, 1001])
+
+
+# ---- what follows a loop ----
+
+def is_last():
+    """Whether nothing follows the loop around the call."""
+    return replay_follows.nothing_follows(sys._getframe(1), lambda path: False)
+
+
+def ends_in_prints():
+    loss, began, out = 0.5, time.time(), None
+    for _ in range(1):
+        out = is_last()
+    elapsed = time.time() - began
+    print("loss %.3f" % loss, f"in {elapsed:.1f} s", len("abc") / 3, file=open(os.devnull, "w"))
+    return out
+
+
+def ends_in_a_call():
+    out = None
+    for _ in range(1):
+        out = is_last()
+    evaluate()
+    return out
+
+
+def evaluate():
+    return [x + 1 for x in range(3)]
+
+
+def ends_in_a_quiet_call():
+    out = None
+    for _ in range(1):
+        out = is_last()
+    say()
+    return out
+
+
+def say():
+    open(os.devnull, "w").write("done")
+
+
+def has_an_outer_loop():
+    out = None
+    for _ in range(1):
+        for _ in range(1):
+            out = is_last()
+    return out
+
+
+def adds_tensors():
+    out, total, other = None, Model(), Model()
+    for _ in range(1):
+        out = is_last()
+        if out is not None:
+            break
+    else:
+        total = total + other
+    return out
+
+
+def has_no_end():
+    while True:
+        raise StopIteration(is_last())
+
+
+def alone(function):
+    """What it returns, or raises as StopIteration, if nothing but a thread calls it."""
+    found = []
+
+    def call():
+        try:
+            found.append(function())
+        except StopIteration as end:
+            found.append(end.value)
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_follows():
+    expect("prints follow", alone(ends_in_prints))
+    expect("a function that does something", not alone(ends_in_a_call))
+    expect("a function that prints", alone(ends_in_a_quiet_call))
+    expect("the next turn of an outer loop", not alone(has_an_outer_loop))
+    expect("a sum of what may be tensors", not alone(adds_tensors))
+    expect("without a loop nobody knows", not alone(is_last))
+    expect("what is never reached", alone(has_no_end))
 
 
 test_stairs()
 test_waits()
 test_rhythm()
 test_loops()
+test_follows()
 sys.exit(failures > 0)

@@ -64,6 +64,17 @@ Test(peak_range, each_source_is_named_with_what_it_takes_off_and_adds)
                              "libraries (-100 MiB, +200 MiB)");
 }
 
+Test(peak_range, without_an_end_it_is_at_least_so_much)
+{
+    const struct peak_range r = { .low_bytes = GIB, .expected_bytes = GIB, .high_bytes = GIB, .is_endless = true };
+    struct words w = { .n = 0 };
+    peak_range_say(&w, &r);
+    cr_expect_str_eq(w.text, "at 1 GiB or more: what follows the steps was not seen");
+    cr_expect(peak_range_is_open(&r));
+    cr_expect(peak_range_has(&r, RANGE_UNSEEN));
+    cr_expect(!peak_range_has(&r, RANGE_CUT));
+}
+
 Test(peak_range, ends_that_read_alike_are_open_and_not_shown)
 {
     const struct peak_range r = { .low_bytes = 1394 * MIB, .expected_bytes = 1395 * MIB,
