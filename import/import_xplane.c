@@ -10,9 +10,13 @@
  * The names come after the lines, so the file is read twice: for names and times of lines, then for events. After each
  * event the allocator states its bytes in use, those available to it, and its fragmentation.
  *
+ * What an allocator has no room for it asks for again and again, in a span "AllocatorRetry::AllocateRaw". If nothing is
+ * allocated in it, the request was refused. The span does not tell how much was asked for; what the run of its program
+ * had been granted does.
+ *
  * A request comes from what its thread was in: the run of a compiled program, named in a span, whose HloProto is on the
  * plane "/host:metadata" (import/xla_programs.h), or else the span itself.
- * Source: OpenXLA, tsl/profiler/protobuf/xplane.proto; tsl/framework/bfc_allocator.cc (AddTraceMe).
+ * Source: OpenXLA, tsl/profiler/protobuf/xplane.proto; tsl/framework/bfc_allocator.cc (AddTraceMe), allocator_retry.cc.
  */
 #define _GNU_SOURCE                          /* memmem */
 #include "base/array.h"
@@ -45,7 +49,7 @@ enum { SPACE_PLANE = 1, PLANE_NAME = 2, PLANE_LINE = 3, PLANE_EVENT_NAME = 4, PL
 
 /* What a number of a plane stands for: a stat or an event that is read, or an allocator of a device. */
 enum meaning {
-    MEANING_NONE, MEANING_ALLOCATION, MEANING_DEALLOCATION,
+    MEANING_NONE, MEANING_ALLOCATION, MEANING_DEALLOCATION, MEANING_RETRY,
 #define STAT(name, text) MEANING_##name,
     XPLANE_STATS(STAT)
 #undef STAT
@@ -53,6 +57,12 @@ enum meaning {
 };
 
 struct xplane_line { uint64_t time_ns; };
+
+/* The run of a program on the line that is read: its outermost span, and how many requests it was granted. */
+struct xplane_run {
+    uint64_t start_ps, n_granted;
+    uint32_t text, program;
+};
 
 struct xplane {
     const char *name;                        /* the file's */
@@ -67,11 +77,16 @@ struct xplane {
     struct text_table spans;                 /* names of events */
     struct pair_map span_names;              /* (number of the plane, number of the event) -> in `spans` */
     struct open_spans open;                  /* of the line that is read */
+    struct xplane_run run;
+    struct timed_event refusal;              /* of the line, if nothing is granted until it ends; bytes 0: none */
+    uint64_t refusal_end_ps;
+    unsigned line_device;                    /* of its last request */
     bool     is_compiling;                   /* its thread is one of XLA's compiler */
     struct xla_programs programs;
     uint64_t n_records, n_memory, n_on_host; /* events taken and marks; memory events; those of no card */
     uint64_t n_of_tensorflow;                /* memory events of a card inside of an operation of TensorFlow's */
     uint64_t capacity[TIMED_DEVICES];        /* most bytes in use and available */
+    uint64_t largest_free[TIMED_DEVICES];    /* after the last request */
     double   fragmentation[TIMED_DEVICES];   /* the most recorded */
     uint64_t fragmentation_at[TIMED_DEVICES];
 };
@@ -82,7 +97,8 @@ static enum meaning meaning_of_event(const char *name)
 {
     return strcmp(name, "MemoryAllocation") == 0     ? MEANING_ALLOCATION
            : strcmp(name, "MemoryDeallocation") == 0 ? MEANING_DEALLOCATION
-                                                     : MEANING_NONE;
+           : strcmp(name, "AllocatorRetry::AllocateRaw") == 0 ? MEANING_RETRY
+                                                              : MEANING_NONE;
 }
 
 /* "GPU_0_bfc" is the allocator of device 0. */
@@ -263,6 +279,8 @@ static void note_state(struct xplane *x, const struct memory_stats *s, uint64_t 
     const uint64_t used = s->values[MEANING_ALLOCATED], available = s->values[MEANING_AVAILABLE];
     if (available <= UINT64_MAX - used && used + available > x->capacity[s->device])
         x->capacity[s->device] = used + available;
+    x->largest_free[s->device] = s->fragmentation >= 0 && s->fragmentation <= 1
+                                     ? (uint64_t)((double)available * (1 - s->fragmentation)) : 0;
     if (s->fragmentation > x->fragmentation[s->device] && s->fragmentation <= 1) {
         x->fragmentation[s->device] = s->fragmentation;
         x->fragmentation_at[s->device] = order;
@@ -323,6 +341,66 @@ static bool is_of_tensorflow(const struct xplane *x, const struct memory_stats *
     return s->op != NULL;
 }
 
+/* The run that its thread is in: the innermost span that names a program, or the outermost one that names the same. */
+static bool find_run(struct xplane *x, struct xplane_run *run)
+{
+    *run = (struct xplane_run){ .program = XLA_NO_PROGRAM };
+    for (size_t i = x->open.n; i > 0; i--) {
+        const struct open_span *span = &x->open.at[i - 1];
+        const uint32_t program = program_of(x, text_table_at(&x->spans, span->text));
+        if (program != XLA_NO_PROGRAM && (run->program == XLA_NO_PROGRAM || run->program == program))
+            *run = (struct xplane_run){ .start_ps = span->start_ps, .text = span->text, .program = program };
+    }
+    return run->program != XLA_NO_PROGRAM;
+}
+
+static void enter_run(struct xplane *x, const struct xplane_run *run)
+{
+    if (run->start_ps != x->run.start_ps || run->text != x->run.text || run->program != x->run.program)
+        x->run = *run;
+}
+
+/* A request of the card was granted. */
+static void note_granted(struct xplane *x, unsigned device)
+{
+    struct xplane_run run;
+    x->refusal.bytes = 0;
+    x->line_device = device;
+    if (find_run(x, &run)) {
+        enter_run(x, &run);
+        x->run.n_granted++;
+    }
+}
+
+static enum err put_refusal(struct xplane *x, struct err_detail *err)
+{
+    struct timed_event e = x->refusal;
+    x->refusal.bytes = 0;
+    if (e.bytes == 0)
+        return ERR_OK;
+    e.order = x->n_records++;
+    return timed_events_put(&x->events, &e, err);
+}
+
+/* A request begins to be asked for again and again. What the compiler tries and is refused ends no program. */
+static enum err begin_refusal(struct xplane *x, const ReplayProto__XEvent *event, struct err_detail *err)
+{
+    struct xplane_run run;
+    const char *frames[XLA_FRAMES_MOST];
+    if (x->line_device == NO_DEVICE || is_compiler(x) || event->offset_ps < 0 || event->duration_ps < 0 ||
+        !find_run(x, &run))
+        return ERR_OK;
+    enter_run(x, &run);
+    const uint64_t bytes = xla_programs_refused(&x->programs, run.program, x->run.n_granted,
+                                                x->largest_free[x->line_device]);
+    x->refusal_end_ps = (uint64_t)event->offset_ps + (uint64_t)event->duration_ps;
+    x->refusal = (struct timed_event){ .kind = EVENT_OOM, .device = (uint8_t)x->line_device, .bytes = bytes,
+                                       .requested = bytes,
+                                       .time_ns = x->lines[x->at_line].time_ns + x->refusal_end_ps / 1000 };
+    const size_t n = xla_programs_frames(&x->programs, run.program, bytes, frames);
+    return n > 0 ? trace_put_stack(x->events.w, frames, n, &x->refusal.stack, err) : ERR_OK;
+}
+
 static enum err put_stack(struct xplane *x, const struct memory_stats *s, struct timed_event *e,
                           struct err_detail *err)
 {
@@ -357,6 +435,8 @@ static enum err put_memory(struct xplane *x, const struct memory_stats *s, struc
     if (e->addr == 0 || e->bytes == 0)
         return ERR_OK;
     note_state(x, s, e->order);
+    if (e->kind == EVENT_ALLOC)
+        note_granted(x, s->device);
     const enum err status = e->kind == EVENT_ALLOC ? put_stack(x, s, e, err) : ERR_OK;
     return status == ERR_OK ? timed_events_put(&x->events, e, err) : status;
 }
@@ -376,6 +456,13 @@ static enum err put_event(struct xplane *x, const ReplayProto__XEvent *event, st
     struct memory_stats stats;
     const enum meaning m = find_meaning(x, event->metadata_id, true);
     pass_spans(x, event, m == MEANING_NONE);
+    if (event->offset_ps > 0 && (uint64_t)event->offset_ps > x->refusal_end_ps) {
+        const enum err refused = put_refusal(x, err);
+        if (refused != ERR_OK)
+            return refused;
+    }
+    if (m == MEANING_RETRY)
+        return begin_refusal(x, event, err);
     const uint64_t offset_ns = event->offset_ps > 0 ? (uint64_t)event->offset_ps / 1000 : 0;
     struct timed_event e = { .time_ns = x->lines[x->at_line].time_ns + offset_ns, .order = x->n_records };
     if (m == MEANING_NONE && event->n_stats == 0)
@@ -428,6 +515,8 @@ static enum err read_line(struct xplane *x, const struct proto_field *line, stru
     enum err e = proto_enter(&x->walk, line, err);
     x->open.n = 0;
     x->is_compiling = false;
+    x->run = (struct xplane_run){ .program = XLA_NO_PROGRAM };
+    x->line_device = NO_DEVICE;
     while (e == ERR_OK && field.number != 0) {
         e = proto_next(&x->walk, &field, err);
         if (e == ERR_OK && field.is_message)
@@ -436,7 +525,7 @@ static enum err read_line(struct xplane *x, const struct proto_field *line, stru
                                             : proto_skip(&x->walk, &field, err);
     }
     x->at_line++;
-    return e;
+    return e == ERR_OK ? put_refusal(x, err) : e;
 }
 
 /* ---- both readings ---- */

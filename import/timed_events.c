@@ -92,8 +92,8 @@ static enum err reading_next(struct reading *r, const struct timed_event **event
         *event = e = record;
     } while (e != NULL && e->kind != EVENT_MARK && e->device != r->device);
     *fate = e == NULL ? FATE_END_OF_INPUT : FATE_MARK;
-    if (e == NULL || e->kind == EVENT_MARK)
-        return ERR_OK;
+    if (e == NULL || e->kind == EVENT_MARK || e->kind == EVENT_OOM)
+        return ERR_OK;                           /* a refused request has no place */
     const bool is_live = pair_map_find(&r->live, e->addr, 0) != NULL;
     if (e->kind == EVENT_FREE) {
         *fate = is_live ? FATE_ENDS : FATE_ENDS_UNBEGUN;

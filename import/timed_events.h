@@ -24,7 +24,7 @@ struct timed_event {
     uint64_t allocated, reserved;    /* totals just after it, if has_totals; reserved 0: not recorded */
     uint32_t label;                  /* of a mark */
     uint32_t stack;
-    uint8_t  kind;                   /* EVENT_ALLOC, EVENT_FREE or EVENT_MARK */
+    uint8_t  kind;                   /* EVENT_ALLOC, EVENT_FREE, EVENT_MARK or EVENT_OOM */
     uint8_t  device;                 /* below TIMED_DEVICES; a mark belongs to all */
     bool     has_totals;
 };

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAME_TEXT = 1024, HEAP_BEGINS = 0, HEAP_ENDS = 1, NAME_SHOWN = 80 };
+enum { FRAME_TEXT = 1024, HEAP_BEGINS = 0, HEAP_ENDS = 1, NAME_SHOWN = 80, OUTLINES_SEEN = 64 };
 
 /* The frames of a stack, innermost first. */
 struct chain {
@@ -419,22 +419,51 @@ static void add_size(struct xla_sizes *s, const ReplayProto__HloAllocation *a)
         *sum += (uint64_t)a->size;
 }
 
+static void add_outline(struct xla_outline *o, const ReplayProto__HloAllocation *a)
+{
+    if (!a->maybe_live_out)
+        return;
+    o->n_results++;
+    o->largest_result = (uint64_t)a->size > o->largest_result ? (uint64_t)a->size : o->largest_result;
+}
+
+static enum err keep_outline(struct xla_programs *p, uint32_t name, struct xla_outline o, struct err_detail *err)
+{
+    struct xla_outline *grown = array_grow(p->outlines, p->n_outlines, &p->room_outlines, sizeof *grown);
+    uint32_t *last = pair_map_find(&p->names, name, 0);
+    if (grown == NULL)
+        return err_no_memory(err);
+    p->outlines = grown;
+    if (p->n_outlines >= XLA_NO_OUTLINE)
+        return err_no_memory(err);
+    o.next = last == NULL ? XLA_NO_OUTLINE : *last;
+    grown[p->n_outlines] = o;
+    if (last != NULL)
+        *last = (uint32_t)p->n_outlines;
+    else if (!pair_map_add(&p->names, name, 0, (uint32_t)p->n_outlines))
+        return err_no_memory(err);
+    p->n_outlines++;
+    return ERR_OK;
+}
+
 static enum err put_requests(struct reading *r, const struct chain *shared, struct err_detail *err)
 {
     const uint32_t name = text_table_put(&r->out->texts, r->module->name, strlen(r->module->name));
     enum err e = name == UINT32_MAX ? err_no_memory(err) : ERR_OK;
-    if (e == ERR_OK && pair_map_find(&r->out->names, name, 0) == NULL && !pair_map_add(&r->out->names, name, 0, 0))
-        e = err_no_memory(err);
+    struct xla_outline outline = { .n_results = 0 };
     struct xla_sizes sizes = { .name = name };
     for (size_t i = 0; r->assigned != NULL && i < r->assigned->n_buffer_allocations && e == ERR_OK; i++) {
         const ReplayProto__HloAllocation *a = r->assigned->buffer_allocations[i];
         add_size(&sizes, a);
         if (a->is_entry_computation_parameter || a->is_constant || a->is_thread_local || a->size <= 0)
             continue;
+        add_outline(&outline, a);
         struct chain c = chain_of_request(r, i, shared);
         e = r->has_memory ? keep_request(r, name, (uint64_t)a->size, &c, a->maybe_live_out, err) : err_no_memory(err);
     }
     rank_program(r->out, &sizes);
+    outline.temporaries = sizes.temporaries;
+    e = e == ERR_OK ? keep_outline(r->out, name, outline, err) : e;
     return e == ERR_OK ? xla_donations_put(&r->out->donations, name, r->module, r->assigned, err) : e;
 }
 
@@ -467,6 +496,7 @@ void xla_programs_close(struct xla_programs *p)
     text_table_free(&p->texts);
     pair_map_free(&p->names);
     pair_map_free(&p->by_size);
+    free(p->outlines);
     free(p->requests);
     free(p->frames);
     free(p->donations.at);
@@ -490,6 +520,22 @@ uint32_t xla_programs_find(struct xla_programs *p, const char *name, size_t n)
 {
     const uint32_t id = memchr(name, '\0', n) != NULL ? UINT32_MAX : text_table_put(&p->texts, name, n);
     return id != UINT32_MAX && pair_map_find(&p->names, id, 0) != NULL ? id : XLA_NO_PROGRAM;
+}
+
+uint64_t xla_programs_refused(const struct xla_programs *p, uint32_t program, uint64_t n_granted,
+                              uint64_t largest_free)
+{
+    const uint32_t *last = pair_map_find(&p->names, program, 0);
+    uint64_t least = 0;
+    size_t n_seen = 0;
+    for (uint32_t i = last == NULL ? XLA_NO_OUTLINE : *last; i != XLA_NO_OUTLINE && n_seen < OUTLINES_SEEN;
+         i = p->outlines[i].next, n_seen++) {
+        const struct xla_outline *o = &p->outlines[i];
+        const uint64_t bytes = n_granted < o->n_results ? o->largest_result : o->temporaries;
+        if (bytes > largest_free && (least == 0 || bytes < least))
+            least = bytes;
+    }
+    return least;
 }
 
 size_t xla_programs_frames(const struct xla_programs *p, uint32_t program, uint64_t bytes,

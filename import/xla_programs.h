@@ -31,9 +31,15 @@
 struct xla_sizes { uint32_t name; uint64_t arguments, results, temporaries; };
 enum { XLA_LARGEST = 3 };
 
+/* What a run asks for: its results one by one, then all temporaries. */
+struct xla_outline { uint32_t next, n_results; uint64_t largest_result, temporaries; };
+#define XLA_NO_OUTLINE UINT32_MAX
+
 struct xla_programs {
     struct text_table texts;         /* names of programs, frames */
-    struct pair_map   names;         /* of programs */
+    struct pair_map   names;         /* of programs -> the last of its outlines, which leads to those before */
+    struct xla_outline *outlines;
+    size_t    n_outlines, room_outlines;
     struct pair_map   by_size;       /* (name, bytes) -> number in `requests` */
     struct xla_request { uint32_t first, n; bool is_result; } *requests;     /* their frames; n is 0: not known */
     uint32_t *frames;                /* texts, innermost first */
@@ -54,6 +60,11 @@ MUST_USE enum err xla_programs_put(struct xla_programs *p, const void *bytes, si
 /* The number of the program of this name; XLA_NO_PROGRAM: none has it. */
 #define XLA_NO_PROGRAM UINT32_MAX
 uint32_t xla_programs_find(struct xla_programs *p, const char *name, size_t n);
+
+/* What a run of the program asked for that was granted so many requests and then refused one, as nothing of more than
+ * `largest_free` bytes was free; 0: not known. Of several programs of the name, the least that it can have been. */
+uint64_t xla_programs_refused(const struct xla_programs *p, uint32_t program, uint64_t n_granted,
+                              uint64_t largest_free);
 
 enum { XLA_FRAMES_MOST = 64 };
 

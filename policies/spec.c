@@ -33,6 +33,9 @@ static const struct policy_preset spec_presets[] = {
     {"xpu", "pytorch",
      "as described: PyTorch's allocator for Intel GPUs, which has the sizes, pools and search of the one for CUDA and "
      "none of its settings (c10/xpu/XPUCachingAllocator.cpp); not compared with a card", NULL},
+    {"jax-start=X", "tf-bfc:gc=off,start=X",
+     "as described: JAX with XLA's memory_fraction_policy \"X+\", 0.75+ by default in its source; X of the card at its "
+     "start, and then up to all of it. No release to 0.12.0.1 does so", NULL},
     {"jax", "tf-bfc:growth=off,gc=off,fraction=0.75",
      "JAX as it comes: three quarters of the card at its start, and no more (docs/gpu_memory_allocation.rst)", ""},
     {"jax-grow", "tf-bfc:gc=off,fraction=0.75",

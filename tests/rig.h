@@ -71,7 +71,7 @@ static const struct {
 /* Whether a policy still holds memory after a flush with nothing live. */
 static inline bool rig_keeps_memory(const char *spec)
 {
-    static const char *const words[] = {"rmm-", "tf-bfc", "ort:extend=next-power-of-two", "reserve-segment"};
+    static const char *const words[] = {"rmm-", "tf-bfc", "jax-start", "ort:extend=next-power-of-two", "reserve-segment"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(spec, words[i]) != NULL)
             return true;
@@ -98,7 +98,8 @@ static inline bool rig_spec_at(size_t n, char spec[RIG_SPEC_MAX])
         if (policy_preset_at(i)->variables == NULL && n-- == 0) {
             const char *name = policy_preset_at(i)->name;
             const size_t n_name = strcspn(name, "=");
-            const char *value = strncmp(name, "gc", n_name) == 0 ? "0.8" : "4";
+            const bool is_share = strncmp(name, "gc", n_name) == 0 || strncmp(name, "jax-start", n_name) == 0;
+            const char *value = is_share ? "0.8" : "4";
             snprintf(spec, RIG_SPEC_MAX, "%.*s%s%s", (int)n_name, name, name[n_name] == '=' ? "=" : "",
                      name[n_name] == '=' ? value : "");
             return true;

@@ -6,7 +6,9 @@
  *
  * A region that is added is twice as large as the one before. When the device refuses, less and less is asked for; when
  * nothing helps, all regions that are wholly free are given back and one more attempt is made. With growth off one
- * region of the whole limit is taken at the first request.
+ * region of the whole limit is taken at the first request. With start= the first region is that share of the card, as
+ * described in OpenXLA (GpuAllocatorConfig's memory_fraction_policy) for "0.75+". There what is added joins the range of the first
+ * one, whose top is filled first; here it is a region of its own, so a request that would lie across both is refused.
  */
 #include "policies/zoo/bfc.h"
 
@@ -23,7 +25,7 @@ struct tf_bfc {
     uint64_t        n_allocs, used_bytes, used_peak_bytes, largest_bytes, held_peak_bytes;
 };
 
-enum { TF_LIMIT, TF_FRACTION, TF_GROWTH, TF_GC, TF_FRAG_FRACTION, TF_COALESCE_REGIONS, TF_UPSTREAM };
+enum { TF_LIMIT, TF_FRACTION, TF_GROWTH, TF_GC, TF_FRAG_FRACTION, TF_COALESCE_REGIONS, TF_START, TF_UPSTREAM };
 
 static const struct policy_option tf_bfc_options[] = {
     [TF_LIMIT] = {"limit", OPTION_BYTES, 256, UINT64_MAX / 4, NULL, "bytes",
@@ -42,6 +44,9 @@ static const struct policy_option tf_bfc_options[] = {
     [TF_COALESCE_REGIONS] = {"coalesce-regions", OPTION_SWITCH, 0, 0, "off", NULL,
                              "regions are mapped one after the other and coalesce (a sub-allocator on virtual memory); "
                              "without gc"},
+    [TF_START] = {"start", OPTION_RATIO, 0, 0, NULL, NULL,
+                  "as described: this share of the card at the first request, and then more, up to the limit "
+                  "(XLA's memory_fraction_policy 0.75+)"},
     [TF_UPSTREAM] = UPSTREAM_OPTION,
     {.name = NULL},
 };
@@ -76,6 +81,8 @@ static enum err tf_bfc_check_options(const struct policy_config *cfg, uint64_t l
     if (v[TF_GROWTH].number == 0 && limit_bytes == UINT64_MAX)
         return err_set(err, ERR_USAGE, POLICY_PLACE(TF_GROWTH, 0),
                        "without growth all of the card is taken, and this card has no end: give limit=");
+    if (v[TF_START].is_set && v[TF_GROWTH].number == 0)
+        return err_set(err, ERR_USAGE, POLICY_PLACE(TF_START, 0), "what grows from a start needs growth=on");
     if (v[TF_COALESCE_REGIONS].number != 0 && v[TF_COALESCE_REGIONS].is_given && v[TF_GC].number != 0 &&
         v[TF_GC].is_given)
         return err_set(err, ERR_USAGE, POLICY_PLACE(TF_COALESCE_REGIONS, 0), "regions that coalesce need gc=off");
@@ -96,6 +103,16 @@ static enum err tf_bfc_open_upstream(struct tf_bfc *t, const struct policy_confi
     return e;
 }
 
+static uint64_t tf_bfc_first_step(const struct policy_config *cfg, uint64_t limit_bytes)
+{
+    uint64_t free_bytes, total_bytes, step = TF_FIRST_STEP;
+    const struct option_value *v = cfg->values;
+    device_memory_info(cfg->device, &free_bytes, &total_bytes);
+    if (v[TF_START].is_set && total_bytes != DEVICE_UNLIMITED)
+        step = (uint64_t)((double)total_bytes * v[TF_START].ratio);
+    return v[TF_GROWTH].number == 0 || step > limit_bytes ? limit_bytes : step > TF_FIRST_STEP ? step : TF_FIRST_STEP;
+}
+
 static enum err tf_bfc_create(const struct policy_config *cfg, struct policy **out, struct err_detail *err)
 {
     const struct option_value *v = cfg->values;
@@ -106,7 +123,7 @@ static enum err tf_bfc_create(const struct policy_config *cfg, struct policy **o
     struct tf_bfc *t = calloc(1, sizeof *t);
     if (t == NULL)
         return err_no_memory(err);
-    const uint64_t step = v[TF_GROWTH].number != 0 && limit_bytes > TF_FIRST_STEP ? TF_FIRST_STEP : limit_bytes;
+    const uint64_t step = tf_bfc_first_step(cfg, limit_bytes);
     const double share = v[TF_FRAG_FRACTION].ratio;
     t->bfc.limit_bytes = limit_bytes;
     t->bfc.step_bytes = align_up(step, BFC_UNIT);

@@ -95,7 +95,8 @@ void own_settings_add_act(struct words *w, const struct own_settings *s)
     char size[TEXT_NUMBER], variables[POLICY_VARIABLES];
     const size_t best = s->fit.best;
     if (s->chosen == 0) {
-        words_add(w, "Nothing needs to be done.");
+        words_add(w, fit_is_lower_bound(&s->fit) ? "Nothing needs to be done as far as recorded."
+                                                 : "Nothing needs to be done.");
     } else if (s->chosen != WINNER_NONE) {
         words_add(w, "Set %s before the program starts.", policy_variables(s->fit.specs[s->chosen].typed, variables));
     } else {
@@ -142,6 +143,8 @@ enum err own_settings_print(FILE *out, const struct own_settings *s, size_t colu
     struct words verdict = { .n = 0 }, act = { .n = 0 };
     own_settings_add_verdict(&verdict, s);
     own_settings_add_act(&act, s);
+    coverage_print(out, &s->fit.coverage);
+    first_step_print(out, &s->fit.first);
     words_print(out, &verdict, 0, 2);
     words_print(out, &act, 0, 2);
     fputc('\n', out);

@@ -906,6 +906,12 @@ static void print_own_reasons(FILE *out, const struct why *y)
     struct words ways = { .n = 0 }, w = { .n = 0 };
     print_lines(out, &y->lines, y->is_by_size, held_bytes(y), "holds most");
     print_coverage(out, y);
+    if (!y->has_refusal && y->own.fit.first.is_cut) {
+        words_add(&w, "- ");
+        first_step_say(&w, &y->own.fit.first);
+        words_print_screen(out, &w);
+    }
+    w = (struct words){ .n = 0 };
     own_settings_add_ways(&ways, &y->own);
     words_add(&w, "- %s", ways.text);
     words_print_screen(out, &w);

@@ -371,7 +371,13 @@ expect 'of one that a signal ended' 0 "JAX's requests" \
     "$replay" run-sim --device sim:1GiB,count=2 --record jcut.zst -- \
     sh -c '"$0" "$REPLAY_TORCH_RECORD/$$.cut.xplane.pb" 1000; exec ./pools' "$3/tests/dryrun/write_profile.py"
 expect 'an early end makes it no more than so far' 0 'as far as recorded' "$replay" tune jcut.zst
-expect 'fit says that its end is missing' 0 'end of the recording is missing' "$replay" fit jcut.zst
+for command in fit tune why; do
+    expect "$command says that its end is missing" 0 'end of the recording is missing' "$replay" $command jcut.zst
+done
+for command in tune why; do
+    expect "and no $command says that nothing needs to be done" 0 'Nothing needs to be done as far as recorded' \
+        "$replay" $command jcut.zst
+done
 
 # The driver's calls of JAX alone: a library of that name asks. No answer is PyTorch's, and none is made of them.
 cat >asks.c <<'C'

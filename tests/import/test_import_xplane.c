@@ -134,7 +134,7 @@ Test(import_xplane, threads_are_put_in_order_of_time_and_the_names_may_come_last
 
 /* ---- compiled programs ---- */
 
-enum { SPAN_OF_STEP = 101, SPAN_OF_COMPILER, SPAN_OF_COPY };
+enum { SPAN_OF_STEP = 101, SPAN_OF_COMPILER, SPAN_OF_COPY, SPAN_OF_RETRY };
 
 /* An instruction with a stack of Python, or none (frame 0). */
 static void put_instruction(struct message *computation, uint64_t id, uint64_t frame)
@@ -315,6 +315,55 @@ Test(import_xplane, a_request_of_a_program_has_the_line_that_made_it_and_tempora
     cr_expect_not_null(strstr(trace_meta(r, "notes"), "jit_step, as compiled: 0 B of arguments, 500 B of results, "
                                                       "256 B of temporaries"), "%s", trace_meta(r, "notes"));
     trace_close(r);
+}
+
+/* A run of jit_step that is granted its result and then waits in vain, and one that is granted its temporaries at last;
+ * `is_compiling`: the compiler waits. */
+static struct message run_that_waits(const struct message *program, bool is_served, bool is_compiling)
+{
+    struct message space = {.n = 0}, plane = {.n = 0}, line = {.n = 0};
+    put_program(&space, program, 1);
+    if (is_compiling)
+        put_span(&line, SPAN_OF_COMPILER, 0, 100);
+    put_span(&line, SPAN_OF_STEP, 1, 90);
+    put_memory(&line, ALLOCATION, 2, GPU, 4096, 500, 512, 8000);
+    put_span(&line, SPAN_OF_RETRY, 10, 50);
+    if (is_served)
+        put_memory(&line, ALLOCATION, 55, GPU, 8192, 256, 256, 4256);
+    put_memory(&line, DEALLOCATION, 95, GPU, 4096, 500, 512, 7488);
+    put_bytes(&plane, 2, "/host:CPU", 9);
+    put_message(&plane, 3, &line);
+    put_names(&plane);
+    put_span_name(&plane, SPAN_OF_STEP, "LoadedExecutable::Execute (jit_step)");
+    put_span_name(&plane, SPAN_OF_COMPILER, "CompileSingleModule");
+    put_span_name(&plane, SPAN_OF_RETRY, "AllocatorRetry::AllocateRaw");
+    put_message(&space, 1, &plane);
+    return space;
+}
+
+static void expect_events(const struct message *m, uint64_t n_refused, const char *events)
+{
+    struct trace_reader *r;
+    struct err_detail err = {.text = ""};
+    char got[256], frames[1024];
+    cr_assert_eq(opened_bytes(m->bytes, m->n, NULL, -1, &r, &err), ERR_OK, "%s", err.text);
+    cr_expect_eq(trace_info(r)->by_kind[EVENT_OOM], n_refused);
+    if (n_refused > 0)
+        cr_expect_not_null(strstr(frames_text(r, 1, frames), "|jit_step temporaries"), "%s", frames);
+    cr_expect_str_eq(events_text(r, got, sizeof got), events);
+    trace_close(r);
+}
+
+/* 192 bytes are free, a quarter of them in parts: the temporaries of 256 do not fit. */
+Test(import_xplane, a_run_that_waits_for_its_temporaries_in_vain_was_refused_them)
+{
+    const struct message program = step_program(2);
+    struct message m = run_that_waits(&program, false, false);
+    expect_events(&m, 1, "+500 -256 -500 ");
+    m = run_that_waits(&program, true, false);
+    expect_events(&m, 0, "+500 +256 -500 ");
+    m = run_that_waits(&program, false, true);
+    expect_events(&m, 0, "+500 -500 ");
 }
 
 /* jit_step of train.py: arguments 0 and 1 of one shape, of which 1 is donated; 2 of another; two results of the first

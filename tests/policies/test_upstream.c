@@ -145,6 +145,22 @@ Test(upstream, regions_that_touch_coalesce)
     rig_close(&r);
 }
 
+Test(upstream, a_start_is_a_share_of_the_card_and_what_is_added_ends_with_it)
+{
+    struct rig r;
+    struct block a, b;
+    rig_open(&r, &(struct rig_config){.policy = "tf-bfc:gc=off,start=0.75", .total_bytes = 1 * GIB});
+    cr_assert_eq(rig_alloc(&r, 0, 0, 1 * MIB, &a), ERR_OK);
+    cr_expect_eq(r.device->usage.reserved_bytes, 768 * MIB, "as little as it is");
+    cr_assert_eq(rig_alloc(&r, 1, 0, 700 * MIB, &a), ERR_OK);
+    cr_expect_eq(r.device->usage.reserved_bytes, 768 * MIB);
+    cr_assert_eq(rig_alloc(&r, 2, 0, 200 * MIB, &b), ERR_OK);
+    cr_expect_eq(r.device->usage.reserved_bytes, 1 * GIB, "all that there is");
+    cr_expect_eq(rig_alloc(&r, 3, 0, 90 * MIB, &b), ERR_DEVICE_OOM, "67 MiB are free below, and 56 above");
+    rig_check(&r);
+    rig_close(&r);
+}
+
 /* ---- heaps ---- */
 
 static struct policy_config bare_config(struct device *device)
