@@ -71,7 +71,8 @@ static const struct {
 /* Whether a policy still holds memory after a flush with nothing live. */
 static inline bool rig_keeps_memory(const char *spec)
 {
-    static const char *const words[] = {"rmm-", "tf-bfc", "jax-start", "ort:extend=next-power-of-two", "reserve-segment"};
+    static const char *const words[] = {"rmm-", "tf-bfc", "jax-start", "ort:extend=next-power-of-two",
+                                        "reserve-segment"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(spec, words[i]) != NULL)
             return true;
