@@ -6,10 +6,13 @@
     n.item()                  the program is told something: `mask` is what it has to be for that
     x[~mask]                  so is its negation
 
+    keep[score.topk(k).indices] = True     of a mask that was False: k places of it, whichever they are
+
 A tensor on the card that is not known may be a Guess: it is made, by calls that were noted, of masks and of what was
 looked up in known integers at places that are not known. Such a look-up gives values of the source, evenly from the
-least to the largest, so that max() and unique() are the source's. Nothing is computed, and no tensor of the card is
-held, until the program asks. What it was told is known from then on (replay_values.py)."""
+least to the largest, so that max() and unique() are the source's. Places that a sort or a topk gave differ: what they
+were written to, or put into another order by, has a count, and nothing more is told of it. Nothing is computed, and no
+tensor of the card is held, until the program asks. What it was told is known from then on (replay_values.py)."""
 import torch
 
 DEPTH_MOST = 32                                      # calls between what was guessed and what is made of it
@@ -18,6 +21,13 @@ PURGE_AT = 64                                        # guesses, before storages 
 MOST = ("most", "mixed", "none")                     # how much of a mask is kept: all, all but one element, nothing
 LIKELY = ("likely", *MOST)                           # of masks that ask for equality nothing, of others all
 EQUAL = ("__eq__", "eq")
+SORTED = ("topk", "sort", "argsort")                 # they give places, each once along a dimension
+SCATTERED = ("__setitem__", "index_put_", "scatter", "scatter_", "index_fill", "index_fill_")    # they write to places
+COUNTED = ("__invert__", "bitwise_not", "logical_not", "to", "bool", "int", "long", "float", "type", "clone", "view",
+           "reshape", "flatten", "ravel", "sum", "count_nonzero", "any", "all")  # what is counted there is counted here
+ORDERED = ("gather", "take_along_dim", "index_select", "__getitem__", "sort", "argsort", "lt", "le", "gt", "ge",
+           "__lt__", "__le__", "__gt__", "__ge__")   # of places that are all there are
+COUNTS = ("sum", "count_nonzero", "any", "all")
 LOOK_UPS = {"index_select": "index", "gather": "index", "take_along_dim": "indices"}     # named: the places
 
 
@@ -25,6 +35,7 @@ class Root:
     """What is guessed. `values`: what was looked up; None: it is a mask. `decided`: one of MOST; None: not yet."""
 
     __slots__ = "shape", "is_equal", "values", "decided"
+    is_count = False                                 # only the count of what it makes is right
 
     def __init__(self, shape, is_equal=False, values=None):
         self.shape, self.is_equal, self.values, self.decided = shape, is_equal, values, None
@@ -43,6 +54,27 @@ class Root:
         if how == "mixed":
             value.view(-1)[:1] = False
         return value
+
+
+class Places(Root):
+    """Places along a dimension that differ there, of n that there are; which they are is not known."""
+
+    __slots__ = "dim", "n"
+    is_count = True
+
+    def __init__(self, shape, dim, n):
+        super().__init__(shape)
+        self.dim, self.n, self.decided = dim, n, "most"
+
+    def is_all(self):
+        return self.shape[self.dim] == self.n
+
+    def value(self, how):
+        """In each row the next ones."""
+        k = self.shape[self.dim]
+        rows = [m for i, m in enumerate(self.shape) if i != self.dim]
+        first = torch.arange(self.shape.numel() // k, device="cpu")[:, None] * k
+        return ((first + torch.arange(k, device="cpu")) % self.n).view(*rows, k).movedim(-1, self.dim)
 
 
 class View:
@@ -85,19 +117,23 @@ class Guess:
         self.depth = 1 + max((p.guess.depth for p in parts), default=0)
 
     def value(self, how):
-        made = self.roots[0].value(how) if self.make is None else self.make(*_valued(self.args, how))
+        made = self.roots[0].value(how) if self.make is None else self.make(*valued(self.args, how))
         return made.contiguous()
 
     def is_decided(self):
-        return all(r.decided is not None for r in self.roots)
+        return all(r.decided is not None for r in self.roots) and not self.is_count()
+
+    def is_count(self):
+        return any(r.is_count for r in self.roots)
 
 
-def _valued(x, how):
+def valued(x, how="most"):
+    """Arguments with values for their Parts."""
     if isinstance(x, Part):
         return x.value(how)
     if type(x) in (list, tuple):
-        return type(x)(_valued(y, how) for y in x)
-    return {k: _valued(v, how) for k, v in x.items()} if type(x) is dict else x
+        return type(x)(valued(y, how) for y in x)
+    return {k: valued(v, how) for k, v in x.items()} if type(x) is dict else x
 
 
 def parts_of(x):
@@ -107,6 +143,32 @@ def parts_of(x):
     elif type(x) in (list, tuple, dict):
         for y in x.values() if type(x) is dict else x:
             yield from parts_of(y)
+
+
+def sorted_places(out, source, dim):
+    """The root of the places that a sort along a dimension of `source` gave; None: it is none."""
+    if out.dtype != torch.int64 or out.ndim == 0 or out.ndim != source.ndim or out.numel() == 0:
+        return None
+    return Places(out.shape, dim % out.ndim, source.shape[dim])
+
+
+def is_constant(x):
+    return isinstance(x, torch.Tensor) and x.numel() > 0 and bool((x == x.reshape(-1)[0]).all())
+
+
+def keeps_count(name, first, parts):
+    """Whether a call leaves a count right, if parts of its arguments have nothing else. `first`: its first argument, as
+    known or guessed: what is written to."""
+    roots = [r for p in parts for r in p.guess.roots]
+    if not any(r.is_count for r in roots):
+        return True
+    if not all(r.is_count for r in roots):
+        return False
+    if name in SCATTERED:
+        return is_constant(first)
+    if name in ("__getitem__", *LOOK_UPS) and isinstance(first, torch.Tensor) and not first.is_floating_point():
+        return False                                 # of known integers more is known: looked_up
+    return name in COUNTED or (name in ORDERED and all(r.is_all() for r in roots))
 
 
 class Write:

@@ -901,6 +901,9 @@ class _Beside(TorchFunctionMode):
         made = [t for t in made if self.values.guesses.find(t) is None]      # else a view
         if self.values.guesses.of and self.guess_made(function, name, args, kwargs, out, made):
             return
+        if name in replay_guesses.SORTED and made:
+            self.guess_places(name, args, kwargs, made[-1])
+            return
         if not isinstance(out, torch.Tensor) or not made or out.numel() < 2:
             return
         root = None
@@ -926,7 +929,7 @@ class _Beside(TorchFunctionMode):
             return None
         write = replay_guesses.Write(targets, [self.base_of(t) for t in targets], not isinstance(
             call.written, torch.Tensor), is_out, others)
-        return write if write.parts() else None
+        return write if write.parts() and replay_guesses.keeps_count(call.name, write.bases[0], write.parts()) else None
 
     def base_of(self, tensor):
         """What the storage of a tensor holds, for a Write; None: it is not known."""
@@ -957,6 +960,14 @@ class _Beside(TorchFunctionMode):
         for i, t in enumerate(targets):
             self.values.guesses.add(t, write.guess(i, compute))
 
+    def guess_places(self, name, args, kwargs, out):
+        """Those that a sort of what is not known gave."""
+        given = args[2:] if name == "topk" else args[1:]
+        dim = kwargs.get("dim", given[0] if given and type(given[0]) is int else -1)
+        root = replay_guesses.sorted_places(out, args[0], dim) if args else None
+        if root is not None and out.nbytes <= replay_guesses.HELD_BYTES:
+            self.values.guesses.add_root(out, root)
+
     def look_up(self, function, name, args, kwargs, out):
         """What is guessed of known integers at places that are not known; None: nothing."""
         known = {}
@@ -976,8 +987,11 @@ class _Beside(TorchFunctionMode):
         """Whether all that a call reads of the card is guessed or known, and a part is guessed."""
         taken = self.taken(args), self.taken(kwargs)
         parts = list(replay_guesses.parts_of(taken))
-        if not parts or None in taken:
+        if not parts or None in taken or not replay_guesses.keeps_count(name, (*taken[0], None)[0], parts):
             return False
+        if name in replay_guesses.COUNTS and all(p.guess.is_count() for p in parts):
+            self.values.put(out, self.compute(function, *(replay_guesses.valued(x) for x in taken), {}, None))
+            return True
 
         def make(args, kwargs):
             return self.compute(function, args, kwargs, {}, None)
@@ -1024,6 +1038,8 @@ class _Beside(TorchFunctionMode):
         part = self.values.guesses.find(tensor) if value is None and type(tensor) in PLAIN else None
         if part is None:
             return value
+        if part.guess.is_count():
+            return part.value("most")
         replay_guesses.settle(part, size, TAKES_LEAST)
         value = self.values.get(tensor)
         if value is not None:

@@ -566,6 +566,45 @@ def looked_up():
     true(n < 20)
 
 
+def placed():
+    """Places that a sort gave differ: what is written to them has a count, and so has a mask of ranks."""
+    score = torch.nn.Linear(8, 40).to(CARD)
+    x = torch.randn(6, 8, device=CARD)
+    zeros = functools.partial(torch.zeros, 6, 40, dtype=torch.bool, device=CARD)
+    best = functools.partial(torch.topk, k=5, dim=1)
+
+    def by_rows():
+        kept = zeros()
+        kept[torch.arange(6, device=CARD)[:, None], best(score(x)).indices] = True
+        return kept
+
+    def dropped():
+        kept = ~zeros()
+        kept.view(-1)[score(x).flatten().argsort()[:210]] = False
+        return kept
+
+    def random_masking():
+        order = score(x).argsort(1)
+        kept = torch.zeros(6, 40, device=CARD)
+        kept[:, :5] = 1
+        return kept.gather(1, order.argsort(1)).bool()
+
+    ways = (by_rows, dropped, random_masking,
+            lambda: zeros().scatter(1, best(score(x)).indices, True),
+            lambda: zeros().scatter_(1, score(x).sort(descending=True)[1][:, :5], True),
+            lambda: zeros().view(-1).index_fill_(0, score(x).flatten().topk(30)[1], True).view(6, 40),
+            lambda: ~(~zeros()).scatter_(1, best(score(x)).indices, False),
+            lambda: score(x).argsort(1).argsort(1) < 5)
+    for i, way in enumerate(ways):
+        kept = way()
+        true(kept.sum().item() == 30 == len(zeros()[kept]) == kept.nonzero().shape[0], i)
+        true(bool(kept.any()) and not bool(kept.all()) and zeros()[~kept].shape[0] == 210, i)
+    true(len(set(score(x)[0].topk(5).indices.tolist())) == 5)
+    twice = by_rows()
+    twice.scatter_(1, best(score(x)).indices, True)  # how many of them are new nobody knows
+    true(len(zeros()[twice]) == 240)
+
+
 def generate():
     """Transformers' generate() ends: at the length asked for, and before it if all sentences have ended."""
     from transformers import LlamaConfig, LlamaForCausalLM, StoppingCriteria, StoppingCriteriaList
