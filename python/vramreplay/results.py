@@ -772,6 +772,8 @@ class WhyGrowth(Result):
     #: no backward pass was ever seen, and it is replaced by a larger one again and again: it may be a cache
     #: that is meant to grow
     may_be_meant: bool
+    #: it began after the last backward pass and step of an optimizer: results of an evaluation are kept
+    of_evaluation: bool
     #: the same requests were left behind twice and not freed: a leak if that goes on, or copies that are meant
     of_two_sets: bool
     #: the graphs of two steps alone are still held: a leak if that goes on

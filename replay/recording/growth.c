@@ -5,6 +5,7 @@
 #include "replay/recording/growth_before.h"
 #include "replay/recording/growth_few.h"
 #include "replay/recording/growth_full.h"
+#include "replay/recording/growth_joined.h"
 #include "replay/recording/growth_refused.h"
 #include "replay/recording/growth_sets.h"
 #include "replay/recording/phases.h"
@@ -396,20 +397,6 @@ static uint64_t starts_between(const struct phase_starts *s, uint64_t from, uint
     return n;
 }
 
-/* The most calls of modules, one after the other, that a backward pass came after, before event `until`. */
-static uint64_t most_calls_of_a_pass(const struct phases *p, uint64_t until)
-{
-    const struct phase_starts *forward = &p->starts[PHASE_FORWARD], *backward = &p->starts[PHASE_BACKWARD];
-    uint64_t most = 0, n = 0;
-    size_t f = 0;
-    for (size_t b = 0; b < backward->n && backward->at[b] < until; b++, n = 0) {
-        for (; f < forward->n && forward->at[f] < backward->at[b]; f++)
-            n++;
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 /* Whether what grows is so many of all requests that it may be a graph. */
 static bool keeps_as_a_graph(const struct grower *g)
 {
@@ -423,7 +410,7 @@ static bool keeps_as_a_graph(const struct grower *g)
 /* Whether backward passes came after calls in a loop, or none ever did. A model and its loss are no loop. */
 static bool calls_in_a_loop(const struct phases *p, uint64_t since)
 {
-    return p->starts[PHASE_BACKWARD].n == 0 || most_calls_of_a_pass(p, since) >= LOOP_CALLS;
+    return p->starts[PHASE_BACKWARD].n == 0 || phases_most_calls(p, since) >= LOOP_CALLS;
 }
 
 /* Whether no backward pass came since it grows, and each call keeps several requests, as a graph does. Without Python
@@ -453,7 +440,7 @@ static bool may_be_one_pass(const struct grower *g, size_t from, uint64_t rise)
     const uint64_t since = g->changes[change_at(g, from)].event, until = g->changes[g->mark - 1].event;
     const struct phase_starts *forward = &g->phases.starts[PHASE_FORWARD];
     const struct phase_starts *backward = &g->phases.starts[PHASE_BACKWARD];
-    const uint64_t calls = starts_between(forward, since, until), most = most_calls_of_a_pass(&g->phases, since);
+    const uint64_t calls = starts_between(forward, since, until), most = phases_most_calls(&g->phases, since);
     if (!g->phases.has_python)
         return rise >= g->requested / GRAPH_SHARE;
     if (calls == 0 || starts_between(backward, since, until) >= TURNS_LEAST)
@@ -960,6 +947,27 @@ static enum err find_few(const struct grower *g, struct growth *out, struct err_
     return e;
 }
 
+/* Results of an evaluation after training, few and large, which are kept or put together. */
+static enum err find_evaluated(const struct grower *g, struct growth *out, struct err_detail *err)
+{
+    const uint64_t since = phases_last_learning(&g->phases, g->moment);
+    if (since == 0)
+        return ERR_OK;
+    enum err e = growth_evaluated_find(g->trace, &g->phases, g->stack_of, g->moment, g->need_bytes, out, err);
+    if (e == ERR_OK && !out->is_found)
+        e = growth_joined_find(g->trace, &g->phases, g->stack_of, since, g->moment, g->need_bytes, out, err);
+    if (e == ERR_OK)
+        drop_unless_cause(g, out);
+    return e;
+}
+
+/* Whether a growth that was found in another way is one of results as well. */
+static bool is_of_evaluation(const struct grower *g, const struct growth *out)
+{
+    const uint64_t last = phases_last_learning(&g->phases, out->until);
+    return out->is_found && last > 0 && last <= out->since && (out->is_one_request || out->keeps_one_result);
+}
+
 static enum err find(struct grower *g, struct growth *out, struct err_detail *err)
 {
     enum err e = phases_read(g->trace, &g->phases, err);
@@ -976,10 +984,13 @@ static enum err find(struct grower *g, struct growth *out, struct err_detail *er
         e = find_sets(g, out, err);
     if (e == ERR_OK && (!out->is_found || out->of_two_sets) && g->has_lines && g->phases.has_python)
         e = find_few(g, out, err);
+    if (e == ERR_OK && !out->is_found && g->has_lines && g->phases.has_python)
+        e = find_evaluated(g, out, err);
     if (e == ERR_OK && !out->is_found)
         e = growth_refused_find(g->trace, &g->phases, g->stack_of, g->moment, g->need_bytes, out, err);
     if (e == ERR_OK && !out->is_found && g->start_bytes > 0)
         e = growth_before_find(g->trace, &g->phases, g->moment, g->need_bytes, out, err);
+    out->of_evaluation = out->of_evaluation || is_of_evaluation(g, out);
     return e;
 }
 

@@ -46,6 +46,7 @@ struct growth {
                                       * graphs are held: one input, or evaluations */
     bool     keeps_one_result;       /* of each forward pass one request is held, always from one place: no graph, as
                                       * that would hold more; .detach() frees nothing */
+    bool     of_evaluation;          /* it began after the last backward pass and step: results of an evaluation */
     bool     of_refusal;             /* what a refused request that the program caught left behind: it came at once, and
                                       * `turns` is 0 (growth_refused.h) */
     bool     of_two_sets;            /* two sets alone, which may be meant (growth_sets.h) */

@@ -16,6 +16,9 @@ enum { TURN_SHARE = 4, ALIKE = 2, APART = 2 };
 /* A line gave back what is old if that is an 8th of what it holds. Old is what two later steps have met. */
 enum { GIVEN_SHARE = 8, OLD_STEPS = 2 };
 
+/* With so many calls of modules in a step of training, those of an evaluation may be parts of one long pass. */
+enum { LOOP_CALLS = 3 };
+
 /* A graph is at least so many requests. */
 enum { GRAPH_REQUESTS = 4, RESULTS_MOST = 2 };
 
@@ -23,6 +26,7 @@ struct few {
     const struct phases *phases;
     const struct phase_starts *steps;
     bool      is_of_passes;          /* `steps` are forward passes: nothing learns */
+    bool      is_evaluation;         /* likewise: nothing learns any more */
     const uint32_t *stacks;
     uint64_t  moment;
     size_t    request;
@@ -64,8 +68,8 @@ static void few_event(void *arg, const struct event *ev, uint64_t number)
 /* Data that are put on the card before the first forward pass are of no step. */
 static bool is_of_step(const struct few *f, const struct holding *h)
 {
-    const struct phase_starts *forward = &f->phases->starts[PHASE_FORWARD];
-    return forward->n > 0 && h->born >= 0 && (uint64_t)h->born >= forward->at[0] && may_count(f, h->stack);
+    const struct phase_starts *from = f->is_evaluation ? f->steps : &f->phases->starts[PHASE_FORWARD];
+    return from->n > 0 && h->born >= 0 && (uint64_t)h->born >= from->at[0] && may_count(f, h->stack);
 }
 
 /* Keeps of what is held what counts: of lines that give nothing old back. `held`: zero, by line. */
@@ -98,7 +102,7 @@ static void sum_steps(const struct few *f, const struct holdings *h)
 /* The turns, by the steps in which they lie. */
 struct turns {
     size_t   n, first, second, last, nearest, farthest;
-    uint64_t bytes, smallest, largest;
+    uint64_t bytes, smallest, largest, largest_before;   /* largest_before: without the last turn */
     size_t   fewest;                 /* requests of a forward pass */
 };
 
@@ -109,6 +113,7 @@ static void add_turn(const struct few *f, struct turns *t, size_t step)
     t->farthest = t->n > 0 && apart > t->farthest ? apart : t->farthest;
     t->first = t->n == 0 ? step : t->first;
     t->second = t->n == 1 ? step : t->second;
+    t->largest_before = t->largest;
     t->smallest = f->bytes[step] < t->smallest ? f->bytes[step] : t->smallest;
     t->largest = f->bytes[step] > t->largest ? f->bytes[step] : t->largest;
     t->fewest = f->n[step] < t->fewest ? f->n[step] : t->fewest;
@@ -132,17 +137,20 @@ static struct turns find_turns(const struct few *f, size_t finished)
 
 /* A turn may be what comes next: the last one is no farther from the end than two are apart. The result of the last
  * step alone is no turn, so of two the second is older. */
-static bool are_alike(const struct turns *t, size_t finished)
+static bool are_alike(const struct few *f, const struct turns *t, size_t finished)
 {
-    return t->n >= TURNS_SEEN_LEAST && t->n <= TURNS_MOST && t->largest <= ALIKE * t->smallest &&
+    return t->n >= TURNS_SEEN_LEAST && (t->n <= TURNS_MOST || f->is_evaluation) && t->largest <= ALIKE * t->smallest &&
            t->farthest <= APART * t->nearest && finished - t->last <= APART * t->nearest;
 }
 
 /* Forward passes of a program that does not learn may be the layers of one, or chats that come and go. They tell if
- * each left as much as the others, in one request or two: a result that is kept. */
-static bool are_results(const struct turns *t)
+ * each left as much as the others, in one request or two: a result that is kept. In an evaluation after training they
+ * may keep more: hidden states, or graphs. The input of the pass that is cut
+ * off came before it, and counts with the last turn. */
+static bool are_results(const struct few *f, const struct turns *t)
 {
-    return t->n >= TURNS_TOLD && t->fewest <= RESULTS_MOST && 4 * t->largest <= 5 * t->smallest;
+    const uint64_t largest = f->is_evaluation ? t->largest_before : t->largest;
+    return t->n >= TURNS_TOLD && (t->fewest <= RESULTS_MOST || f->is_evaluation) && 4 * largest <= 5 * t->smallest;
 }
 
 static unsigned phases_of(const struct few *f, const struct holdings *h, uint64_t bytes)
@@ -172,6 +180,7 @@ static enum err take_growth(struct trace_reader *trace, const struct few *f, str
     out->bytes = t->bytes;
     out->bytes_per_turn = t->bytes / t->n;
     out->since = f->first[t->second];
+    out->of_evaluation = f->is_evaluation;
     out->phases = phases_of(f, h, t->bytes);
     return growth_take_lines(trace, h, f->moment, out, err);
 }
@@ -186,7 +195,7 @@ static enum err find(struct trace_reader *trace, struct few *f, struct holdings 
     keep_counting(f, h, held);
     sum_steps(f, h);
     const struct turns t = find_turns(f, finished);
-    if (!are_alike(&t, finished) || (f->is_of_passes && !are_results(&t)) || t.bytes < need_bytes / NEED_SHARE)
+    if (!are_alike(f, &t, finished) || (f->is_of_passes && !are_results(f, &t)) || t.bytes < need_bytes / NEED_SHARE)
         return ERR_OK;
     return take_growth(trace, f, h, finished, &t, out, err);
 }
@@ -207,22 +216,20 @@ static enum err find_in_room(struct trace_reader *trace, struct few *f, uint64_t
     return e;
 }
 
-enum err growth_few_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
-                         uint64_t moment, uint64_t need_bytes, struct growth *out, struct err_detail *err)
+static enum err find_in_steps(struct trace_reader *trace, struct few f, uint64_t need_bytes, struct growth *out,
+                              struct err_detail *err)
 {
-    const enum phase phase = phases->starts[PHASE_OPTIMIZER].n > 0  ? PHASE_OPTIMIZER
-                             : phases->starts[PHASE_BACKWARD].n > 0 ? PHASE_BACKWARD     /* SGD's ask for nothing */
-                                                                    : PHASE_FORWARD;
-    const struct phase_starts *steps = &phases->starts[phase];
-    const size_t slots = (size_t)trace_info(trace)->peak_live + 1, n = steps->n + 1;
-    struct few f = { .phases = phases, .steps = steps,
-                     .is_of_passes = phase == PHASE_FORWARD, .stacks = stacks, .moment = moment,
-                     .line = calloc(slots, sizeof *f.line), .born = calloc(slots, sizeof *f.born),
-                     .given = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *f.given),
-                     .bytes = calloc(n, sizeof *f.bytes), .n = calloc(n, sizeof *f.n),
-                     .first = calloc(n, sizeof *f.first) };
-    const enum err e = steps->n < STEPS_LEAST ? ERR_OK : find_in_room(trace, &f, need_bytes, out, err);
-    out->until = moment;
+    const size_t slots = (size_t)trace_info(trace)->peak_live + 1, n = f.steps->n + 1;
+    if (f.steps->n < STEPS_LEAST)
+        return ERR_OK;
+    f.line = calloc(slots, sizeof *f.line);
+    f.born = calloc(slots, sizeof *f.born);
+    f.given = calloc((size_t)trace_info(trace)->n_stacks + 1, sizeof *f.given);
+    f.bytes = calloc(n, sizeof *f.bytes);
+    f.n = calloc(n, sizeof *f.n);
+    f.first = calloc(n, sizeof *f.first);
+    const enum err e = find_in_room(trace, &f, need_bytes, out, err);
+    out->until = f.moment;
     free(f.line);
     free(f.born);
     free(f.given);
@@ -230,4 +237,26 @@ enum err growth_few_find(struct trace_reader *trace, const struct phases *phases
     free(f.n);
     free(f.first);
     return e;
+}
+
+enum err growth_few_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
+                         uint64_t moment, uint64_t need_bytes, struct growth *out, struct err_detail *err)
+{
+    const enum phase phase = phases->starts[PHASE_OPTIMIZER].n > 0  ? PHASE_OPTIMIZER
+                             : phases->starts[PHASE_BACKWARD].n > 0 ? PHASE_BACKWARD     /* SGD's ask for nothing */
+                                                                    : PHASE_FORWARD;
+    const struct few f = { .phases = phases, .steps = &phases->starts[phase], .is_of_passes = phase == PHASE_FORWARD,
+                           .stacks = stacks, .moment = moment };
+    return find_in_steps(trace, f, need_bytes, out, err);
+}
+
+enum err growth_evaluated_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
+                               uint64_t moment, uint64_t need_bytes, struct growth *out, struct err_detail *err)
+{
+    const struct phase_starts *forward = &phases->starts[PHASE_FORWARD];
+    const size_t first = phase_starts_up_to(forward, (int64_t)phases_last_learning(phases, moment));
+    const struct phase_starts passes = { .at = forward->at + first, .n = forward->n - first };
+    const struct few f = { .phases = phases, .steps = &passes, .is_of_passes = true, .is_evaluation = true,
+                           .stacks = stacks, .moment = moment };
+    return phases_most_calls(phases, moment) < LOOP_CALLS ? find_in_steps(trace, f, need_bytes, out, err) : ERR_OK;
 }

@@ -22,4 +22,10 @@
 MUST_USE enum err growth_few_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
                                   uint64_t moment, uint64_t need_bytes, struct growth *out, struct err_detail *err);
 
+/* The same of forward passes after the last backward pass and step of an optimizer, of a program that learned: results
+ * of an evaluation that are kept, three or more. */
+MUST_USE enum err growth_evaluated_find(struct trace_reader *trace, const struct phases *phases, const uint32_t *stacks,
+                                        uint64_t moment, uint64_t need_bytes, struct growth *out,
+                                        struct err_detail *err);
+
 #endif

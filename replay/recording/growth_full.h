@@ -6,7 +6,12 @@
  *          |       ____/ 1  2  3        and again (1, 2, 3), and no more is held than after the first of these.
  *          |  ____/
  *
- * As many that are larger each time are none: what is replaced by a larger one again and again still grows.
+ * If sizes grow, it may be a queue whose newest are larger, or the same few tensors, each replaced by a larger one
+ * again and again, as torch.cat makes a model's cache longer. The latter are replaced in rounds, one size a round, and
+ * each by a larger one; they still grow:
+ *
+ *     newest pictures of growing sides   10 11 12 13 14 15 16 ...      full
+ *     caches of three layers             10 10 10 11 11 11 12 ...      grows
  */
 #ifndef REPLAY_REPLAY_RECORDING_GROWTH_FULL_H
 #define REPLAY_REPLAY_RECORDING_GROWTH_FULL_H

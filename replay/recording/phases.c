@@ -370,3 +370,26 @@ uint64_t phase_starts_before(const struct phase_starts *s, uint64_t event)
     const size_t i = starts_up_to(s, event);
     return i > 0 ? s->at[i - 1] : UINT64_MAX;
 }
+
+uint64_t phases_last_learning(const struct phases *p, uint64_t until)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t at = phase_starts_before(&p->starts[i == 0 ? PHASE_BACKWARD : PHASE_OPTIMIZER], until);
+        last = at != UINT64_MAX && at > last ? at : last;
+    }
+    return last;
+}
+
+uint64_t phases_most_calls(const struct phases *p, uint64_t until)
+{
+    const struct phase_starts *forward = &p->starts[PHASE_FORWARD], *backward = &p->starts[PHASE_BACKWARD];
+    uint64_t most = 0, n = 0;
+    size_t f = 0;
+    for (size_t b = 0; b < backward->n && backward->at[b] < until; b++, n = 0) {
+        for (; f < forward->n && forward->at[f] < backward->at[b]; f++)
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}

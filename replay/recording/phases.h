@@ -58,6 +58,13 @@ MUST_USE bool phase_starts_add(struct phase_starts *s, uint64_t event);
 /* How many starts are up to `event`; below 0: before all. */
 size_t phase_starts_up_to(const struct phase_starts *s, int64_t event);
 
+/* Of a program that learned: where its last backward pass, or step of an optimizer, before event `until` begins. 0: it
+ * did not. */
+uint64_t phases_last_learning(const struct phases *p, uint64_t until);
+
+/* The most calls of modules, one after the other, that a backward pass came after, before event `until`. */
+uint64_t phases_most_calls(const struct phases *p, uint64_t until);
+
 /* The first start after `event`, the last one up to `event`; UINT64_MAX: none. */
 uint64_t phase_starts_after(const struct phase_starts *s, uint64_t event);
 uint64_t phase_starts_before(const struct phase_starts *s, uint64_t event);

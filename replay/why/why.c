@@ -21,7 +21,7 @@ enum { DOUBTFUL_UNUSABLE_SHARE = 8 };
 enum { FILLS_SHARE = 4 };
 
 /* So many requests of one line that are joined are results that were kept one by one. */
-enum { JOINED_LEAST = 8 };
+enum { JOINED_LEAST = 3 };
 
 /* Fewer activations live at once may be what the next layers need, and no graph. */
 enum { SAVED_LEAST = 8 };

@@ -83,6 +83,10 @@ static const char *forward_holds(const struct growth *g)
 /* What usually holds what grows, by where it was made. */
 static const char *what_holds(const struct growth *g)
 {
+    if (g->of_evaluation)
+        return "a list of outputs, or torch.cat. Move each to the host (.cpu()), keep only what the metric needs "
+               "(argmax, sums), and run it under torch.no_grad(). With Hugging Face's Trainer: "
+               "eval_accumulation_steps=1, or preprocess_logits_for_metrics.";
     if (g->of_refusal)
         return "the exception: it holds its traceback, that the frames of the calls, and those their tensors. Try "
                "again after the `except` block, not inside it, and keep str(error), not the error.";

@@ -137,6 +137,7 @@ static void add_leak(struct words *w, const struct growth *g)
 {
     char a[TEXT_NUMBER], rate[RATE_TEXT];
     const char *or_else = g->may_be_one_pass ? ", or one long forward pass"
+                          : g->of_evaluation ? ", results of an evaluation that are kept"
                           : g->may_be_meant  ? ", or a cache that is meant to grow"
                           : g->of_two_sets   ? ", or two copies that are meant to stay"
                           : g->of_two_turns  ? ", as far as two steps tell" : "";

@@ -138,7 +138,7 @@ def long_document_among_short_ones():
         optimizer.step()
 
 
-@dies("fragmented|full", 1.1, "the newest images are kept, always as many, and images grow")
+@dies("fragmented|full|larger-input", 1.1, "the newest images are kept, always as many, and images grow")
 @torch.no_grad()
 def newest_images_of_growing_sides():
     net = nn.Conv2d(3, 16, 3, padding=1, stride=2).cuda()
@@ -149,7 +149,7 @@ def newest_images_of_growing_sides():
         newest[0].mean().item()
 
 
-@dies("fragmented|full", 1.1, "a replay buffer of a fixed count, whose sequences get longer and longer")
+@dies("fragmented|full|larger-input", 1.1, "a replay buffer of a fixed count, whose sequences get longer and longer")
 @torch.no_grad()
 def replay_buffer_of_longer_sequences():
     net, buffer = nn.Linear(128, 256).cuda(), []
@@ -170,3 +170,80 @@ def predictions_joined_in_the_end():
     for _ in range(60):
         predictions.append(net(rand(512, 64)))                                       # here
     return torch.vstack(predictions)
+
+
+class Answer(nn.Module):
+    """Returns what Hugging Face's models do: logits and the hidden states."""
+    def __init__(self, width=256, words=4000):
+        super().__init__()
+        self.body, self.head = mlp(width, 3), nn.Linear(width, words)
+        self.cuda()
+
+    def forward(self, x):
+        hidden = self.body(x)
+        return {"logits": self.head(hidden), "hidden": hidden}
+
+
+def train_some(net, steps, batch):
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    for _ in range(steps):
+        step(optimizer, net(rand(batch, 256))["logits"].square().mean())
+
+
+@dies("leak", 0.75, "training, then an evaluation of few large batches, whose logits are kept", ".cpu()")
+def few_large_batches_are_kept():
+    net, kept = Answer(), []
+    train_some(net, 12, 2000)
+    with torch.no_grad():
+        for _ in range(6):
+            kept.append(net(rand(8000, 256))["logits"])                              # here in_model
+    return torch.cat(kept)
+
+
+@dies("leak", 0.8, "an evaluation of larger batches puts logits together after each", "eval_accumulation_steps")
+def logits_put_together_after_each_batch():
+    net, together = Answer(), None
+    train_some(net, 12, 2000)
+    with torch.no_grad():
+        for _ in range(7):
+            logits = net(rand(6000, 256))["logits"]
+            together = logits if together is None else torch.cat((together, logits))  # here
+
+
+@dies("leak", 0.7, "outputs of validation steps are collected, with hidden states", "keep the labels only")
+def outputs_of_validation_steps():
+    net, outputs = Answer(width=1024, words=1000), []
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+    for _ in range(10):
+        step(optimizer, net(rand(1500, 1024))["logits"].square().mean())
+    with torch.no_grad():
+        for _ in range(9):
+            outputs.append(net(rand(6000, 1024)))                                    # here in_model
+
+
+@dies("leak", 0.8, "the second validation keeps its predictions, the first was small", ".cpu()")
+def second_validation_keeps_predictions():
+    net, kept = Answer(), []
+    for batches in (1, 7):
+        train_some(net, 8, 2000)
+        with torch.no_grad():
+            kept = [net(rand(7000, 256))["logits"].softmax(-1) for _ in range(batches)]  # here
+    return kept
+
+
+@dies("larger-input|full|one-tensor", 0.85, "an evaluation of larger batches, of which nothing is kept", "less at once")
+def larger_batches_are_not_kept():
+    net, right = Answer(), 0
+    train_some(net, 12, 2000)
+    with torch.no_grad():
+        for _ in range(4):
+            right += int(net(rand(16000, 256))["logits"].argmax(-1).sum())
+
+
+@dies("larger-input|full|one-tensor", 0.85, "an evaluation of larger batches, whose labels are kept", "smaller ones")
+def labels_of_larger_batches_are_kept():
+    net, labels = Answer(), []
+    train_some(net, 12, 2000)
+    with torch.no_grad():
+        for batch in (4000, 4000, 4000, 4000, 4000, 16000):
+            labels.append(net(rand(batch, 256))["logits"].argmax(-1))

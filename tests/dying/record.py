@@ -21,6 +21,7 @@ import programs_fourth
 import programs_fresh
 import programs_kept
 import programs_more
+import programs_ninth
 import programs_seen
 import programs_seventh
 import programs_sixth

@@ -737,7 +737,82 @@ Test(growth, a_cache_that_fills_in_the_end_is_none)
 {
     expect_of_cache(STEPS - 3, 0, false);
     expect_of_cache(STEPS - 1, 0, true);
-    expect_of_cache(STEPS - 5, MIB / 2, true);
+}
+
+Test(growth, the_newest_few_are_none_however_they_grow)
+{
+    expect_of_cache(STEPS - 5, MIB / 2, false);
+    expect_of_cache(8, MIB, false);
+}
+
+/* The caches of some layers: each is replaced by a larger one in every step. */
+static void grow_caches(struct script *s, size_t layers, const uint64_t *width)
+{
+    uint64_t kept[8] = { 0 };
+    for (size_t i = 0; i < STEPS; i++) {
+        step(s, MIB);
+        for (size_t k = 0; k < layers; k++) {
+            const uint64_t larger = request(s, KEPT, (i + 8) * width[k]);
+            if (i > 0)
+                end(s, kept[k], (i + 7) * width[k]);
+            kept[k] = larger;
+        }
+    }
+    forward(s, MIB, 4);
+}
+
+Test(growth, caches_that_torch_cat_makes_longer_are_one)
+{
+    static const uint64_t alike[] = { MIB, MIB, MIB, MIB, MIB, MIB }, apart[] = { MIB, 2 * MIB, MIB / 2, 3 * MIB, MIB };
+    struct script a = script_open(true), b = script_open(true);
+    grow_caches(&a, 6, alike);
+    expect_growth(&a, true, "six caches");
+    grow_caches(&b, 5, apart);
+    expect_growth(&b, true, "five caches of different widths");
+}
+
+/* An evaluation of few batches after training, each 8 times as large as one of training. Half of what a pass requests
+ * is its result. */
+static void evaluate(struct script *s, unsigned batches, bool keeps, bool joins)
+{
+    enum { LARGE = 8 };
+    uint64_t together = 0;
+    for (unsigned i = 0; i < batches; i++) {
+        const uint64_t input = request(s, INPUT, MIB), hidden = request(s, FORWARD, LARGE * MIB);
+        const uint64_t result = request(s, FORWARD, LARGE * MIB);
+        end(s, hidden, LARGE * MIB);
+        end(s, input, MIB);
+        if (!keeps)
+            end(s, result, LARGE * MIB);
+        if (!joins)
+            continue;
+        const uint64_t larger = request(s, KEPT, (i + 1) * LARGE * MIB);
+        if (i > 0)
+            end(s, together, i * LARGE * MIB);
+        together = larger;
+    }
+}
+
+static void expect_of_evaluation(unsigned batches, bool keeps, bool joins, bool is_growth)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (size_t i = 0; i < 12; i++)
+        step(&s, MIB);
+    evaluate(&s, batches, keeps, joins);
+    (void)request(&s, INPUT, MIB);
+    struct growth g = growth_of(&s, &trace);
+    cr_expect_eq(g.is_found && g.of_evaluation, is_growth, "%u batches", batches);
+    growth_close(&g);
+    trace_close(trace);
+}
+
+Test(growth, few_results_of_an_evaluation_that_are_kept_or_joined_are_one)
+{
+    expect_of_evaluation(5, true, false, true);
+    expect_of_evaluation(5, false, true, true);
+    expect_of_evaluation(5, false, false, false);
+    expect_of_evaluation(2, true, false, false);
 }
 
 Test(growth, what_a_caught_refusal_left_behind_is_one)
