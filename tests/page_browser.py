@@ -66,6 +66,9 @@ def expect_quiet(browser, what):
     expect(all(url.startswith('file:') for url in browser.requests), what, 'asks for', browser.requests)
     expect(len(browser.requests) == 1, what, 'asks for more than itself:', browser.requests)
     expect(browser.eval("document.documentElement.dataset.state") == 'drawn', what, 'is not drawn')
+    unread = browser.eval("""[...document.querySelectorAll('header, main')].map(
+        part => /.{0,40}`.{0,40}/.exec(part.textContent)?.[0]).filter(text => text)""")
+    expect(unread == [], what, 'shows backticks:', unread)
 
 
 def expect_table(browser, runs):
@@ -1125,6 +1128,10 @@ def test_many(browser):
     browser.open(os.path.join(folder, 'many.html'))
     expect_quiet(browser, 'a page of many traces')
     expect(os.path.getsize(os.path.join(folder, 'many.html')) < 2000000, 'the page is too large')
+    sizes = browser.eval("""(() => { const head = document.querySelector('.verdict'), size = at => parseFloat(
+        getComputedStyle(at).fontSize); return [head, ...head.children].map(size).concat(
+            head.firstChild.textContent.length); })()""")
+    expect(sizes[0] > sizes[1] > sizes[2] and sizes[3] < 80, 'more than one clause of the head is large:', sizes)
     browser.eval("for (let more; (more = document.querySelector('#matrix p button'));) more.click(); 0")
     cells = browser.eval("""[...document.querySelectorAll('#matrix td')].map(
         td => [td.textContent, Number(td.dataset.settings)])""")

@@ -399,9 +399,10 @@ static void remark_controls(struct remark_target *t, const struct lane *l)
                    l->unsupported[kind], control_text((enum control_kind)kind));
     if (l->meter.survived > 0)
         remark(t, REMARK_ASSUMPTION,
-               "%" PRIu64 " request(s) that were refused when recorded are served here and freed at once: the trace "
-               "does not show what the program would have done with them",
-               l->meter.survived);
+               "%" PRIu64 " request%s refused when recorded %s served here and freed at once: the trace does not show "
+               "what the program would have done with %s",
+               l->meter.survived, l->meter.survived == 1 ? " that was" : "s that were",
+               l->meter.survived == 1 ? "is" : "are", l->meter.survived == 1 ? "it" : "them");
 }
 
 static enum report_outcome outcome_of(enum err e)

@@ -40,9 +40,9 @@ function explanationElements(text) {
         ...figure.slice(1).map((cell, i) =>
           element('td', { className: i === 1 ? 'exact' : '', textContent: cell }))));
     else if (line.startsWith('- '))
-      into('ul').append(element('li', { textContent: line.slice(2) }));
+      into('ul').append(element('li', {}, ...typedParts(line.slice(2))));
     else
-      parts.push(element('p', { textContent: line }));
+      parts.push(element('p', {}, ...typedParts(line)));
   }
   return parts;
 }
@@ -51,8 +51,8 @@ function explanationElements(text) {
 const REMARKS_OPEN = 8;
 
 function remarkItem(r) {
-  return element('li', { textContent: (r.is_warning ? 'Warning: ' : '') + r.text + (r.runs < data.rows.length ?
-    ' (' + grouped(r.runs) + ' of ' + grouped(data.rows.length) + ' runs)' : '') });
+  return element('li', {}, ...typedParts((r.is_warning ? 'Warning: ' : '') + r.text + (r.runs < data.rows.length ?
+    ' (' + grouped(r.runs) + ' of ' + grouped(data.rows.length) + ' runs)' : '')));
 }
 
 function drawRemarks() {
@@ -64,14 +64,14 @@ function drawRemarks() {
     byId('remarks').after(element('details', {},
       element('summary', { textContent: grouped(items.length - REMARKS_OPEN) + ' more' }),
       element('ul', {}, ...items.slice(REMARKS_OPEN))));
-  byId('notes').replaceChildren(...data.notes.map(text => element('li', { textContent: text })));
+  byId('notes').replaceChildren(...data.notes.map(text => element('li', {}, ...typedParts(text))));
   byId('basis').hidden = items.length + data.notes.length === 0;
 }
 
 /* What the columns of the table mean, for those who cannot point at a heading. */
 function drawMeanings() {
   byId('meanings').replaceChildren(...data.columns.flatMap(c => [element('dt', { textContent: c.title }),
-    element('dd', { textContent: c.meaning })]));
+    element('dd', {}, ...typedParts(c.meaning))]));
 }
 
 function describe() {

@@ -28,27 +28,73 @@ static void put_text(FILE *out, const char *text, size_t n)
     }
 }
 
+/* The end of the first sentence, which by itself says it. */
+static size_t first_sentence(const char *text, size_t n)
+{
+    for (size_t i = 0; i + 2 < n; i++)
+        if (text[i] == '.' && text[i + 1] == ' ' && text[i + 2] >= 'A' && text[i + 2] <= 'Z')
+            return i + 1;
+    return n;
+}
+
+/* "Fragmented:", or all of a sentence without a colon: what stands largest. */
+static size_t first_clause(const char *text, size_t n)
+{
+    const char *colon = strstr(text, ": ");
+    return colon != NULL && (size_t)(colon - text) < n ? (size_t)(colon + 1 - text) : n;
+}
+
+/* The first sentence, of which one clause stands largest. */
+static void put_first(FILE *out, const char *text, size_t n)
+{
+    const size_t clause = first_clause(text, n);
+    put_text(out, text, clause);
+    fputs("<span>", out);
+    put_text(out, text + clause, n - clause);
+    fputs("</span>", out);
+}
+
+/* The sentences at the head of a page: only the first of them is large. */
+static void put_head(FILE *out, const char *kind, const char *text, size_t n)
+{
+    const size_t first = first_sentence(text, n);
+    fprintf(out, "<p class=\"verdict%s\">", kind);
+    put_first(out, text, first);
+    fputs("<span class=\"rest\">", out);
+    put_text(out, text + first, n - first);
+    fputs("</span></p>\n", out);
+}
+
 static void put_verdict(FILE *out, const struct page *p)
 {
     struct words w;
     bool is_head = p->answer.verdict == NULL;
     for (size_t i = 0; verdict_sentence(p->verdict, i, &w); i++) {
+        const char *kind = i == VERDICT_WINNER ? " says-best" : "";
         if (w.n == 0)
             continue;
-        fprintf(out, "<p class=\"%s%s\">", is_head ? "verdict" : "lead", i == VERDICT_WINNER ? " says-best" : "");
-        is_head = false;
         short_paths(w.text, NULL, true);
-        put_text(out, w.text, strlen(w.text));
-        fputs("</p>\n", out);
+        if (is_head) {
+            put_head(out, kind, w.text, strlen(w.text));
+        } else {
+            fprintf(out, "<p class=\"lead%s\">", kind);
+            put_text(out, w.text, strlen(w.text));
+            fputs("</p>\n", out);
+        }
+        is_head = false;
     }
 }
 
 static void put_differences(FILE *out, const struct page_difference *d)
 {
     for (const char *line = d->sentences, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-        fprintf(out, "<p class=\"%s\">", line == d->sentences ? "verdict" : "lead");
-        put_text(out, line, (size_t)(end - line));
-        fputs("</p>\n", out);
+        if (line == d->sentences) {
+            put_head(out, "", line, (size_t)(end - line));
+        } else {
+            fputs("<p class=\"lead\">", out);
+            put_text(out, line, (size_t)(end - line));
+            fputs("</p>\n", out);
+        }
     }
 }
 
@@ -94,19 +140,10 @@ static void put_reasons(FILE *out, const char *text)
     fputs("\n</ul>\n", out);
 }
 
-/* The first sentence by itself says it. */
-static size_t first_sentence(const char *text)
-{
-    const char *at = text;
-    while ((at = strstr(at, ". ")) != NULL && !(at[2] >= 'A' && at[2] <= 'Z'))
-        at++;
-    return at == NULL ? strlen(text) : (size_t)(at + 1 - text);
-}
-
 /* The promise's first sentence stands below the setting; the others are folded. */
 static void put_promise(FILE *out, const struct page_answer *a)
 {
-    const size_t n = a->promise == NULL ? 0 : first_sentence(a->promise);
+    const size_t n = a->promise == NULL ? 0 : first_sentence(a->promise, strlen(a->promise));
     if (n > 0 && a->promise[n] != '\0')
         put_paragraph(out, "told", a->promise + n + 1);
 }
@@ -182,13 +219,6 @@ static void put_heading(FILE *out, const struct page *p)
     }
 }
 
-/* "Fragmented:", or all of a sentence without a colon: what stands largest. */
-static size_t first_clause(const char *text, size_t n)
-{
-    const char *colon = strstr(text, ": ");
-    return colon != NULL && (size_t)(colon - text) < n ? (size_t)(colon + 1 - text) : n;
-}
-
 static void put_figures(FILE *out, const struct page_answer *a)
 {
     fputs("<dl class=\"key-figures\">", out);
@@ -217,12 +247,10 @@ static void put_answer(FILE *out, const struct page *p)
     const struct page_answer *a = &p->answer;
     if (a->verdict == NULL)
         return;
-    const size_t n = first_sentence(a->verdict), kind = first_clause(a->verdict, n);
+    const size_t n = first_sentence(a->verdict, strlen(a->verdict));
     fputs("<section id=\"answer\" aria-label=\"The answer\">\n<p class=\"verdict\">", out);
-    put_text(out, a->verdict, kind);
-    fputs("<span>", out);
-    put_text(out, a->verdict + kind, n - kind);
-    fputs("</span></p>\n", out);
+    put_first(out, a->verdict, n);
+    fputs("</p>\n", out);
     if (a->verdict[n] != '\0')
         put_paragraph(out, "lead", a->verdict + n + 1);
     put_paragraph(out, "act", a->act);
@@ -233,7 +261,7 @@ static void put_answer(FILE *out, const struct page *p)
         fputs("</code></pre><button type=\"button\" class=\"plain\" id=\"copy-paste\" hidden>Copy"
               "</button></div>\n", out);
         if (a->promise != NULL)
-            put_sentence(out, "told", a->promise, first_sentence(a->promise));
+            put_sentence(out, "told", a->promise, first_sentence(a->promise, strlen(a->promise)));
     }
     put_figures(out, a);
     fputs("</section>\n", out);

@@ -124,6 +124,10 @@ const runOfRow = i => data.runs.find(r => r.row === i && r.placed !== undefined)
 const wordOfEvents = () => data.cases[view.case].trace_numbering === 'source' ? 'record' : 'event';
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
+/* A sentence, in which what stands between two backticks is to be typed. */
+const typedParts = text => text.split(/`([^`]*)`/).map((part, i) => i % 2 === 0 ? part
+  : element('code', { textContent: part }));
+
 /* A setting's label, which may break after a comma, a colon or an underline. */
 function breakable(label) {
   const name = element('span', { className: 'label', title: label });
