@@ -49,7 +49,7 @@ static void say_source(struct words *w, const struct peak_range *r, enum range_s
 {
     char below[UNITS_TEXT], above[UNITS_TEXT];
     const uint64_t less = r->below_bytes[source], more = r->above_bytes[source];
-    words_add(w, "%s%s", is_first ? ": " : ", ", range_source_names[source]);
+    words_add(w, "%s%s", is_first ? "" : ", ", range_source_names[source]);
     if (source == RANGE_UNSEEN) {
         words_add(w, " was not seen");
         return;
@@ -62,19 +62,24 @@ static void say_source(struct words *w, const struct peak_range *r, enum range_s
     words_add(w, ")");
 }
 
-void peak_range_say(struct words *w, const struct peak_range *r)
+void peak_range_say_sources(struct words *w, const struct peak_range *r)
 {
-    char low[UNITS_TEXT], high[UNITS_TEXT];
     bool is_first = true;
-    if (!peak_range_is_open(r))
-        return;
-    words_add(w, r->is_endless ? "at %s or more" : "between %s and %s", units_format_bytes(r->low_bytes, low),
-              units_format_bytes(r->high_bytes, high));
     for (int i = 0; i < RANGE_SOURCES; i++)
         if (peak_range_has(r, (enum range_source)i)) {
             say_source(w, r, (enum range_source)i, is_first);
             is_first = false;
         }
+}
+
+void peak_range_say(struct words *w, const struct peak_range *r)
+{
+    char low[UNITS_TEXT], high[UNITS_TEXT];
+    if (!peak_range_is_open(r))
+        return;
+    words_add(w, r->is_endless ? "at %s or more: " : "between %s and %s: ", units_format_bytes(r->low_bytes, low),
+              units_format_bytes(r->high_bytes, high));
+    peak_range_say_sources(w, r);
 }
 
 void peak_range_json(struct json_writer *json, const struct peak_range *r)

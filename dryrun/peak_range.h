@@ -36,6 +36,9 @@ bool peak_range_shows(const struct peak_range *r);
  * width. */
 void peak_range_say(struct words *w, const struct peak_range *r);
 
+/* What makes it a range: "workspaces of libraries (-X, +Y), ...". */
+void peak_range_say_sources(struct words *w, const struct peak_range *r);
+
 void peak_range_json(struct json_writer *json, const struct peak_range *r);
 
 #endif

@@ -3,9 +3,11 @@
 #include "dryrun/prediction_files.h"
 
 #include "dryrun/run/file_move.h"
+#include "traces/trace_edit.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,6 +55,59 @@ static int is_of_run(const struct dirent *f)
     return strncmp(f->d_name, "run.", strlen("run.")) == 0;
 }
 
+/* The range of what is reserved at most, as the fact TRACE_META_RANGE; "" if it has no width, or is not of the setting
+ * that the program has. */
+static void write_range(const struct prediction *p, struct words *w)
+{
+    const struct predicted_row *row = &p->rows[0];
+    const struct peak_range *r = &row->range;
+    const uint64_t reserved = row->answer.peak_reserved_bytes, others = r->expected_bytes - reserved;
+    *w = (struct words){ .n = 0 };
+    if (!peak_range_shows(r) || row->policy != NULL || p->jax_need.region_bytes > 0 || r->expected_bytes < reserved ||
+        r->low_bytes < others)
+        return;
+    words_add(w, TRACE_RANGE_TEXT ": ", r->low_bytes - others, r->is_endless ? UINT64_MAX : r->high_bytes - others,
+              reserved);
+    peak_range_say_sources(w, r);
+}
+
+static enum err copy_with_fact(struct trace_reader *in, const char *name, const char *value, const char *path,
+                               struct err_detail *err)
+{
+    struct trace_writer *out;
+    const char *from = trace_meta(in, "path");
+    enum err e = trace_create(path, &out, err);
+    if (e != ERR_OK)
+        return e;
+    if (from != NULL)
+        e = trace_put_meta(out, "path", from, err);
+    if (e == ERR_OK)
+        e = trace_put_meta(out, name, value, err);
+    if (e == ERR_OK)
+        e = trace_head(in, trace_info(in)->events, out, err);
+    if (e == ERR_OK)
+        return trace_finish(out, err);
+    trace_abandon(out);
+    return e;
+}
+
+/* Gives a recording one fact more. */
+static enum err add_fact(const char *path, const char *name, const char *value, struct err_detail *err)
+{
+    struct trace_reader *in;
+    char copy[PATH_MAX];
+    if ((size_t)snprintf(copy, sizeof copy, "%s.noted", path) >= sizeof copy)
+        return err_set(err, ERR_IO, 0, "%.150s: the name is too long", path);
+    enum err e = trace_open(path, &in, err);
+    if (e != ERR_OK)
+        return e;
+    e = copy_with_fact(in, name, value, copy, err);
+    trace_close(in);                             /* what is open is not written over */
+    if (e == ERR_OK && rename(copy, path) != 0)
+        return err_at(err, ERR_IO, 0, path, "cannot be written: %s", strerror(errno));
+    return e;
+}
+
 enum err prediction_keep(const struct prediction *p, const char *stem, struct prediction_files *files,
                          struct err_detail *err)
 {
@@ -67,6 +122,12 @@ enum err prediction_keep(const struct prediction *p, const char *stem, struct pr
         free(names[i]);
     }
     free(names);
+    struct words range = { .n = 0 };
+    if (e == ERR_OK && files->trace[0] != '\0')
+        write_range(p, &range);
+    struct err_detail without;                   /* a recording that cannot be copied stays without its range */
+    if (range.n > 0)
+        (void)add_fact(files->trace, TRACE_META_RANGE, range.text, &without);
     return e;
 }
 

@@ -119,6 +119,7 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
  *                                  allocator it is of
  *   TRACE_META_CAPABILITY          "8.6", the compute capability of the (simulated) card that kernels were chosen for
  *   TRACE_META_LIMIT               TRACE_LIMIT_TEXT: a limit that refused requests although the card had room
+ *   TRACE_META_RANGE               TRACE_RANGE_TEXT, then ": " and why: predicted, what is reserved at most may be so
  *   TRACE_META_BEGINS, _ENDS       TRACE_CUT: that part of the recording is missing;
  *                                  TRACE_EXIT: it ends with the program;
  *                                  TRACE_INTERRUPTED: likewise, and a signal ended that;
@@ -136,6 +137,9 @@ struct trace_bytes trace_bytes(const struct trace_reader *r);
 #define TRACE_META_LIMIT   "limit"
 #define TRACE_LIMIT_TEXT   "at least %" PRIu64 ", below %" PRIu64 ", of %" PRIu64 " bytes"
 #define TRACE_LIMIT_SCAN   "at least %" SCNu64 ", below %" SCNu64 ", of %" SCNu64 " bytes"
+#define TRACE_META_RANGE   "peak range"
+#define TRACE_RANGE_TEXT   "%" PRIu64 " to %" PRIu64 " bytes, expected %" PRIu64
+#define TRACE_RANGE_SCAN   "%" SCNu64 " to %" SCNu64 " bytes, expected %" SCNu64
 #define TRACE_META_BEGINS  "begins"
 #define TRACE_META_ENDS    "ends"
 #define TRACE_CUT          "cut"

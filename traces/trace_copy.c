@@ -43,7 +43,7 @@ enum err trace_copy_facts(const struct trace_reader *in, struct trace_writer *ou
     for (size_t i = 0; e == ERR_OK && (name = trace_meta_at(in, i, &value)) != NULL; i++)
         if (strcmp(name, "units") != 0 && strcmp(name, "notes") != 0 && strcmp(name, "path") != 0)
             e = trace_put_meta(out, name, value, err);
-    if (e == ERR_OK)
+    if (e == ERR_OK && note[0] != '\0')
         e = trace_put_meta(out, "notes", note, err);
     return e == ERR_OK ? trace_copy_streams(in, out, err) : e;
 }

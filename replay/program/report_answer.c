@@ -7,6 +7,7 @@
 #include "import/import.h"
 #include "replay/advise/settings_paste.h"
 #include "replay/results/detailed_runs.h"
+#include "replay/recording/recorded_range.h"
 #include "replay/recording/recorded_settings.h"
 #include "replay/results/foreign_run.h"
 #include "replay/why/why.h"
@@ -136,10 +137,12 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     if (!fit.is_monotone)
         words_add(&w, " Some from %s on run it, too, but not one of %s.", text_mib(fit.least_running_bytes, size),
                   text_mib(fit.larger_failing_bytes, other));
+    if (out->range != NULL)
+        words_add(&w, " That is for what is expected: `replay predict` says which card surely serves it.");
     out->card = strdup(w.text);
     if (out->card == NULL)
         return ERR_HOST_NOMEM;
-    const bool is_figure = !y->has_refusal && out->as_it_ran != VERDICT_NONE;
+    const bool is_figure = !y->has_refusal && out->as_it_ran != VERDICT_NONE && out->range == NULL;
     return is_figure ? put_card(device, fit.smallest_bytes, y->reserved, is_least, out) : ERR_OK;
 }
 
@@ -157,9 +160,30 @@ static const char *text_asked(uint64_t bytes, uint64_t most, char out[TEXT_NUMBE
     return out;
 }
 
+/* What is reserved at most. Of a predicted recording it may be a range, which a sentence explains. */
+static enum err put_reserved(struct trace_reader *trace, const struct why *y, struct page_answer *out)
+{
+    char size[TEXT_NUMBER], least[TEXT_NUMBER], most[TEXT_NUMBER];
+    struct recorded_range range;
+    struct words w = { .n = 0 };
+    text_mib(y->reserved, size);
+    if (!recorded_range_read(trace, &range) || range.expected != y->reserved)
+        return put_figure(out, "reserved at most", size);
+    text_mib_beside(range.least, y->reserved, least);
+    text_mib_beside(range.most, y->reserved, most);
+    const bool is_endless = range.most == UINT64_MAX;
+    words_add(&w, is_endless ? "Predicted: it reserves %s or more," : "Predicted: it reserves between %s and %s at most,",
+              least, most);
+    words_add(&w, " as it does not show all that decides this: %s.", range.sources);
+    out->range = strdup(w.text);
+    w = (struct words){ .n = 0 };
+    words_add(&w, is_endless ? "%s (%s or more)" : "%s (%s to %s)", size, least, most);
+    return out->range == NULL ? ERR_HOST_NOMEM : put_figure(out, "reserved at most", w.text);
+}
+
 /* At a refusal: what was asked for, what was live and what of the card could be had. Else what was live and reserved;
  * the smallest card comes with the sentence about it. */
-static enum err take_figures(const struct why *y, struct page_answer *out)
+static enum err take_figures(struct trace_reader *trace, const struct why *y, struct page_answer *out)
 {
     char size[TEXT_NUMBER];
     const uint64_t usable = y->tune.baseline.trial.fits ? y->recorded_usable : y->usable;
@@ -172,7 +196,7 @@ static enum err take_figures(const struct why *y, struct page_answer *out)
     if (y->is_of_xla || y->library != PLATFORM_UNKNOWN)
         return ERR_OK;
     if (!y->has_refusal)
-        return put_figure(out, "reserved at most", text_mib(y->reserved, size));
+        return put_reserved(trace, y, out);
     if (y->verdict == VERDICT_FRAGMENTED)
         return put_figure(out, "free, in pieces", text_mib_beside(why_unusable(y), most, size));
     if (usable != DEVICE_UNLIMITED && usable > y->live && usable - y->live >= y->asked)
@@ -344,7 +368,7 @@ static enum err take_rows(struct trace_reader *trace, const struct why *y, const
     size_t row;
     enum err e = find_row(v, &y->tune.baseline.spec, &row);
     out->has_card = y->is_card_named || y->recorded_usable > 0;
-    out->is_card_named = y->is_card_named || y->is_of_xla;      /* what JAX had is a card, not PyTorch's part of one */
+    out->is_card_named = y->is_card_named || y->is_of_xla || recorded_from_driver(trace);   /* no part of PyTorch's */
     out->is_uncured = y->has_refusal && y->cure == CURE_NONE;
     out->recorded_reserved_bytes = y->recorded_reserved;
     out->of_recorded_settings = out->as_it_ran = out->recommended = VERDICT_NONE;
@@ -389,7 +413,7 @@ static enum err answer_trace(struct trace_reader *trace, const char *device_text
     if (e == ERR_OK)
         e = take_words(&y, trace_event_word(trace), out);
     if (e == ERR_OK)
-        e = take_figures(&y, out);
+        e = take_figures(trace, &y, out);
     if (e == ERR_OK)
         e = take_rows(trace, &y, v, out, err);
     if (e == ERR_OK)
@@ -433,6 +457,7 @@ void report_answer_close(struct page_answer *a)
     free(a->card);
     free(a->act);
     free(a->replayed);
+    free(a->range);
     for (size_t i = 0; i < PAGE_FIGURES; i++)
         free(a->figures[i].value);
     free(a->reasons);

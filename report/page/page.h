@@ -77,6 +77,7 @@ struct page_answer {
     char *when;                      /* what it is for; NULL: it is the cure */
     char *act;                       /* without such a line: what to do */
     struct page_figure figures[PAGE_FIGURES];        /* up to the first without a value */
+    char *range;                     /* predicted: what may be reserved at most, and why */
     char *replayed;                  /* how what follows differs from what was recorded */
     size_t of_recorded_settings;     /* row of the table; VERDICT_NONE: none is that */
     size_t as_it_ran, recommended;   /* the same; as_it_ran is of the recorded settings, and about what was recorded */

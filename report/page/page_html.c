@@ -159,6 +159,7 @@ static void put_sentences(FILE *out, const struct page *p)
     } else {
         fputs("<details id=\"prose\"><summary>Reasons, and how the settings compare</summary>\n", out);
         put_promise(out, a);
+        put_paragraph(out, "told", a->range);
         put_paragraph(out, "told", a->card);
         if (a->reasons != NULL)
             put_reasons(out, a->reasons);

@@ -25,8 +25,8 @@ static const char *folder_of(const struct page *p, size_t trace)
 static bool shorten_answer(struct page *p)
 {
     struct page_answer *a = &p->answer;
-    char **const texts[] = { &a->verdict, &a->when, &a->act, &a->replayed, &a->promise, &a->card, &a->reasons,
-                             &a->blame.help };
+    char **const texts[] = { &a->verdict, &a->when, &a->act, &a->range, &a->replayed, &a->promise, &a->card,
+                             &a->reasons, &a->blame.help };
     bool is_done = true;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         is_done = shorten(texts[i], folder_of(p, 0), false) && is_done;

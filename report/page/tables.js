@@ -17,7 +17,8 @@ function table(host, columns, items, options) {
     hideFolded(host);
   }
   columns.forEach((column, i) => {
-    const button = element('button', { type: 'button', textContent: column.title, title: column.meaning || '' });
+    const button = element('button', { type: 'button', textContent: column.title,
+      title: (column.meaning || '').replaceAll('`', '') });
     if (column.unit)
       button.append(' ', element('span', { className: 'unit', textContent: '(' + column.unit + ')' }));
     button.addEventListener('click', () => {

@@ -403,6 +403,10 @@ is a.json high_bytes 251658240
 is a.json below_bytes 20971520
 is a.json above_bytes 41943040
 is a.json source '"workspaces"'
+"$replay" report o.zst --html o.html >said 2>&1
+expect 'the page of the recording has the range beside the figure' 0 '>200 MiB (180 MiB to 240 MiB)</dd>' cat o.html
+expect 'and why' 0 'this: workspaces of libraries (-20 MiB, +40 MiB).' cat o.html
+expect 'no other figure of it is as if there were none' 1 '' grep '<dt>smallest card' o.html
 expect 'its table has the upper end' 0 '  at most  ' "$replay" predict --device 240MiB -o o -- ./train convolves 10
 expect 'what is expected to fit may fit' 4 'May fit on 238MiB: may take 200 MiB (180 MiB to 240 MiB) of 238 MiB' \
     "$replay" predict --device 238MiB --json a.json -o o -- ./train convolves 10
