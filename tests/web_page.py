@@ -144,12 +144,53 @@ def check_address(b, page):
     expect("mine.pickle" in said and "Drop that file" in said, "an address of a file says", said)
 
 
+# What a person sees without scrolling: the place to drop a file, the answer's upper end, the words of one.
+FIRST_SCREEN = """(() => {
+    const seen = id => { const box = document.getElementById(id).getBoundingClientRect();
+                         return box.height > 0 && box.bottom > 0 && box.top < innerHeight ? box.top : -1; };
+    return { drop: seen('drop'), page: seen('page'), text: seen('text'), other: seen('other'),
+             verdict: document.querySelector('.verdict strong')?.textContent,
+             typed: document.querySelector('#text .paste code')?.textContent,
+             wide: document.documentElement.scrollWidth - innerWidth };
+})()"""
+PASTE = """(() => {
+    const data = new DataTransfer();
+    data.setData('text/plain', %s);
+    document.querySelector('%s').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true,
+                                                                             cancelable: true }));
+})(), 0"""
+
+
+def check_first_screens(b, page):
+    """The answer takes the place of the form, at each width; a text may be pasted into its field or anywhere."""
+    text = (ROOT / "samples/oom-fragmented.log").read_text()
+    for width, height in (1440, 900), (800, 1100), (390, 844):
+        b.open(page, width=width, height=height)
+        drop(b, RECORDINGS[0])
+        seen = b.eval(FIRST_SCREEN)
+        expect(seen["drop"] == -1 and 0 <= seen["page"] < height / 3 and seen["other"] > 0 and seen["wide"] <= 0, width,
+               "drawn:", seen)
+        b.eval("document.getElementById('other').click(), 0")
+        seen = b.eval(FIRST_SCREEN)
+        expect(seen["drop"] >= 0 and seen["page"] == -1, width, "asked for another file:", seen)
+        for place in "#paste", "body":
+            b.open(page, width=width, height=height)
+            b.eval(PASTE % (json.dumps(text), place))
+            b.eval(BUSY)
+            seen = b.eval(FIRST_SCREEN)
+            expect(seen["drop"] == -1 and seen["text"] > 0 and seen["verdict"] == "Fragmented:" and seen["typed"] ==
+                   "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", width, "pasted into", place, seen)
+        drop(b, RECORDINGS[0])
+        expect(b.eval(FIRST_SCREEN)["page"] >= 0, width, "a recording after a text is not drawn")
+
+
 def check_refusals(b, page, folder):
     """What is no recording is refused in the program's words, and a huge file before it is read."""
     b.open(page)
     bad = pathlib.Path(folder, "bad.pickle")
     bad.write_bytes(b"no recording")
-    expect("bad.pickle" in drop(b, bad)["ended"], "a bad file is not refused by name")
+    said = drop(b, bad)["ended"]
+    expect(said.startswith("bad.pickle: ") and "\n" not in said, "a bad file is refused so:", said)
     huge = pathlib.Path(folder, "huge.pickle")
     with open(huge, "wb") as f:
         f.truncate(3 << 30)
@@ -183,6 +224,7 @@ def main():
             n_bytes = sum(compare(b, replay, path, folder) for path in RECORDINGS)
             print(f"{len(RECORDINGS) * len(QUESTIONS)} questions, {n_bytes:,} bytes of answers compared")
             check_shown(b, page, RECORDINGS[1])
+            check_first_screens(b, page)
             check_address(b, page)
             check_refusals(b, page, folder)
             if "--gigabyte" in sys.argv:

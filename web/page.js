@@ -20,10 +20,12 @@ const QUESTIONS = {
 const TAKES_CARD = ['report', 'why', 'fit', 'tune'];
 
 const EXAMPLE = 'oom-fragmented.trace.zst';
+const PASTED = 'pasted.log';
 const VIEW_MOST = 8000;                      /* letters of what a page within says it shows */
 
 const part = id => document.getElementById(id);
 let file = null, frame = null, answer = null;
+let isWhyOurs = false;                       /* nobody chose `why`: the last file was a log */
 let view = '';                               /* what the page within shows, as it says itself */
 
 /* ---- the engine ---- */
@@ -108,6 +110,8 @@ function readAddress() {
   view = (told.get('view') ?? '').slice(0, VIEW_MOST);
   if (name === EXAMPLE)
     take(exampleFile());
+  else if (name === PASTED)
+    say(`This address shows "${QUESTIONS[part('question').value]}" of a text. Paste it here: it is not in the address.`);
   else
     say(`This address shows "${QUESTIONS[part('question').value]}" of ${name}. Drop that file here: it is not in the ` +
         'address.');
@@ -132,39 +136,101 @@ function hearPage({ source, data }) {
 }
 
 /* Says on the button whether it worked: a browser may refuse. */
-async function copyLink() {
-  const before = part('link').dataset.name ??= part('link').textContent;
+async function copy(text, button) {
+  const before = button.dataset.name ??= button.textContent;
   try {
-    await navigator.clipboard.writeText(location.href);
-    part('link').textContent = 'Copied';
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
   } catch (refused) {
-    part('link').textContent = 'Refused by the browser';
+    button.textContent = 'Refused by the browser';
   }
-  setTimeout(() => { part('link').textContent = before; }, 2000);
+  setTimeout(() => { button.textContent = before; }, 2000);
 }
 
-function setBusy(isBusy) {
+/* What there is to press. With an answer the place to drop a file makes room for it; files may be dropped all the same. */
+function setBusy(isBusy, isAnswered = false) {
   part('stop').hidden = !isBusy;
-  part('ask').disabled = isBusy || !file;
+  part('ask').hidden = !file;
+  part('ask').disabled = isBusy;
+  part('main').classList.toggle('answered', isAnswered);
+  part('drop').hidden = isAnswered;
+  part('other').hidden = part('link').hidden = !isAnswered;
+  part('save').hidden = !isAnswered || !answer;
+  part('of').hidden = !file;
+  part('of').textContent = file?.name === PASTED ? 'The pasted text' : file?.name ?? '';
+}
+
+/* ---- an answer in words, as elements ---- */
+
+function element(name, text, ...children) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  made.append(...children);
+  return made;
+}
+
+/* A line to be typed, with a button that copies it. */
+function shellLine(line) {
+  const button = element('button', 'Copy');
+  button.type = 'button';
+  button.onclick = () => copy(line, button);
+  const made = element('div', '', element('code', line), button);
+  made.className = 'paste';
+  return made;
+}
+
+/* `why` tells in paragraphs and items that are broken for a terminal: a line that is indented goes on with the one before.
+ * Lines for a shell stand alone. The first paragraph is the verdict. */
+function wordsOfWhy(text) {
+  const parts = [];
+  let open = null;                           /* what the next line may go on with */
+  for (const line of text.split('\n')) {
+    const words = line.trim();
+    if (words === '') {
+      open = null;
+    } else if (/^(export|set|setx|\$env:|replay |python )/.test(words) && open === null) {
+      parts.push(shellLine(words));
+    } else if (/^\s/.test(line) && open !== null) {
+      open.append(' ' + words);
+    } else {
+      const isItem = words.startsWith('- ');
+      open = element(isItem ? 'li' : 'p', isItem ? words.slice(2) : words);
+      if (isItem && parts.at(-1)?.localName !== 'ul')
+        parts.push(element('ul', ''));
+      (isItem ? parts.at(-1) : { append: made => parts.push(made) }).append(open);
+    }
+  }
+  const colon = parts[0]?.textContent.indexOf(': ') ?? -1;
+  if (colon > 0)
+    parts[0].replaceChildren(element('strong', parts[0].textContent.slice(0, colon + 1)),
+                             parts[0].textContent.slice(colon + 1));
+  parts[0]?.classList.add('verdict');
+  return parts;
+}
+
+/* Messages of the program without what a shell's user needs of them. */
+function messagesOf(said) {
+  const lines = said.trim().split('\n').map(line => line.replace(/^replay( \w+)?: /, '').replace(/^left out: /, ''));
+  return lines.filter((line, i) => i === 0 || !line.endsWith(': holds no run')).join('\n');
 }
 
 function showAnswer(question, done) {
-  const isPage = question === 'report' && done.written;
+  const isPage = question === 'report' && done.written, isText = !isPage && done.printed !== '';
   answer = isPage ? { name: file.name + '.html', type: 'text/html', bytes: done.written }
-                  : { name: `${file.name}.${question}.txt`, type: 'text/plain', bytes: done.printed };
-  part('text').hidden = isPage || done.printed === '';
-  part('text').textContent = done.printed;
+    : isText ? { name: `${file.name}.${question}.txt`, type: 'text/plain', bytes: done.printed } : null;
+  part('text').hidden = !isText;
+  part('text').replaceChildren(...question === 'why' ? wordsOfWhy(done.printed) : [element('pre', done.printed)]);
   part('page').hidden = !isPage;
-  if (isPage) {
+  if (isPage)
     part('page').srcdoc = new TextDecoder().decode(done.written).replace('<meta ', () => viewElement() + '<meta ');
-  }
-  part('link').hidden = false;
-  part('save').hidden = !isPage && done.printed === '';
-  say(done.said.trim());
+  say(messagesOf(done.said));
+  part('told').classList.toggle('refused', answer === null);
 }
 
 function clear() {
-  part('text').hidden = part('page').hidden = part('save').hidden = part('link').hidden = true;
+  answer = null;
+  part('text').hidden = part('page').hidden = true;
+  part('told').classList.remove('refused');
   part('page').removeAttribute('srcdoc');
 }
 
@@ -174,6 +240,8 @@ async function ask() {
   if (file.size > FILE_MAX) {
     say(`${file.name} has ${(file.size / 2 ** 30).toFixed(1)} GiB. A page gets memory for files of 2 GiB; the ` +
         'program itself reads any size.');
+    part('told').classList.add('refused');
+    setBusy(false);
     return;
   }
   setBusy(true);
@@ -183,8 +251,11 @@ async function ask() {
     showAnswer(question, await run(wordsOf(question), file, say));
   } catch (failure) {
     say(failure.message);
+    part('told').classList.add('refused');
   }
-  setBusy(false);
+  setBusy(false, answer !== null);
+  if (answer)
+    scrollTo(0, 0);
 }
 
 /* A log is asked why; anything else is drawn, unless another question was chosen. */
@@ -192,12 +263,18 @@ function take(chosen) {
   if (file || new URLSearchParams(location.hash.slice(1)).get('file') !== chosen.name)
     view = '';                               /* another file, or another answer than the address has */
   file = chosen;
-  if (/\.(log|txt|out|err)$/i.test(file.name) && part('question').value === 'report') {
-    part('question').value = 'why';
+  const isLog = /\.(log|txt|out|err)$/i.test(file.name), question = part('question').value;
+  if (isLog ? question === 'report' : isWhyOurs) {
+    part('question').value = isLog ? 'why' : 'report';
     part('question').onchange();
+    isWhyOurs = isLog;
   }
-  setBusy(false);
   ask();
+}
+
+function takeText(text) {
+  if (text.trim() !== '')
+    take(new File([text], PASTED));
 }
 
 /* A link that is followed at once; the bytes stay here. */
@@ -220,7 +297,20 @@ function begin() {
     part('question').onchange();
     take(exampleFile());
   };
-  part('link').onclick = copyLink;
+  part('link').onclick = () => copy(location.href, part('link'));
+  part('question').addEventListener('change', () => {
+    isWhyOurs = false;
+    if (file)
+      part('form').requestSubmit();
+  });
+  part('other').onclick = () => {
+    clear();
+    file = null;
+    view = part('paste').value = part('file').value = '';
+    history.replaceState(null, '', '#');
+    say('');
+    setBusy(false);
+  };
   addEventListener('message', hearPage);
   part('file').onchange = event => event.target.files.length && take(event.target.files[0]);
   part('stop').onclick = () => { stop(); setBusy(false); say('Stopped.'); };
@@ -235,10 +325,13 @@ function begin() {
       take(event.dataTransfer.files[0]);
   });
   addEventListener('paste', event => {
-    const text = event.clipboardData.getData('text');
-    if (!/^(INPUT|TEXTAREA)$/.test(event.target.tagName) && text.trim() !== '')
-      take(new File([text], 'pasted.log'));
+    if (event.target !== part('paste') && /^(INPUT|TEXTAREA)$/.test(event.target.tagName))
+      return;
+    event.preventDefault();
+    part('paste').value = event.clipboardData.getData('text');
+    takeText(part('paste').value);
   });
+  part('paste').onchange = () => takeText(part('paste').value);
   readAddress();
   document.documentElement.dataset.state = 'drawn';
 }
