@@ -111,7 +111,8 @@ function readAddress() {
   if (name === EXAMPLE)
     take(exampleFile());
   else if (name === PASTED)
-    say(`This address shows "${QUESTIONS[part('question').value]}" of a text. Paste it here: it is not in the address.`);
+    say(`This address shows "${QUESTIONS[part('question').value]}" of a text. Paste it here: it is not in the ` +
+        'address.');
   else
     say(`This address shows "${QUESTIONS[part('question').value]}" of ${name}. Drop that file here: it is not in the ` +
         'address.');
@@ -147,7 +148,7 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = before; }, 2000);
 }
 
-/* What there is to press. With an answer the place to drop a file makes room for it; files may be dropped all the same. */
+/* What there is to press. With an answer the place to drop a file makes room; files may be dropped all the same. */
 function setBusy(isBusy, isAnswered = false) {
   part('stop').hidden = !isBusy;
   part('ask').hidden = !file;
@@ -179,8 +180,8 @@ function shellLine(line) {
   return made;
 }
 
-/* `why` tells in paragraphs and items that are broken for a terminal: a line that is indented goes on with the one before.
- * Lines for a shell stand alone. The first paragraph is the verdict. */
+/* `why` tells in paragraphs and items that are broken for a terminal: a line that is indented goes on with the one
+ * before. Lines for a shell stand alone. The first paragraph is the verdict. */
 function wordsOfWhy(text) {
   const parts = [];
   let open = null;                           /* what the next line may go on with */
