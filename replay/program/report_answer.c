@@ -172,8 +172,8 @@ static enum err put_reserved(struct trace_reader *trace, const struct why *y, st
     text_mib_beside(range.least, y->reserved, least);
     text_mib_beside(range.most, y->reserved, most);
     const bool is_endless = range.most == UINT64_MAX;
-    words_add(&w, is_endless ? "Predicted: it reserves %s or more," : "Predicted: it reserves between %s and %s at most,",
-              least, most);
+    words_add(&w, "Predicted: it reserves ");
+    words_add(&w, is_endless ? "%s or more," : "between %s and %s at most,", least, most);
     words_add(&w, " as it does not show all that decides this: %s.", range.sources);
     out->range = strdup(w.text);
     w = (struct words){ .n = 0 };
