@@ -50,7 +50,8 @@ static enum err check_neighbours(const struct check *c, bool *lasts, struct err_
     for (size_t i = 0; i < n && e == ERR_OK && *lasts; i++) {
         struct settings s = *best;
         s.max_split_mib = s.max_split_mib * quarters[i] / 4;
-        const bool is_taken = s.max_split_mib == 0 || s.max_split_mib > 20;      /* PyTorch takes no less */
+        const bool is_taken = s.max_split_mib == 0 ||                /* PyTorch takes no less than a large segment */
+                              (s.max_split_mib > 20 && s.max_split_mib >= s.large_segment_mib);
         e = is_taken ? saves(c, &s, lasts, err) : ERR_OK;
     }
     return e;
