@@ -217,7 +217,8 @@ static void describe(struct tensor *t, int type, uint64_t rows, uint64_t n_colum
 }
 
 /* cudnnGetRNNWeightParams: all matrices, layer by layer, and behind them all biases. Which comes first is cuDNN's own
- * affair, and programs ask. Matrix or bias may be left out. */
+ * affair, and programs ask. Matrix or bias may be left out. TensorFlow asks of each LSTM for its projection: of one that
+ * has none it is empty, and lies nowhere. */
 ENTRY(int, cudasim_standin_rnn_weight, uint64_t handle, const struct rnn *r, int layer, size_t bytes, char *weights,
       int number, struct tensor *matrix, void **matrix_at, struct tensor *bias, void **bias_at)
 {
@@ -227,15 +228,17 @@ ENTRY(int, cudasim_standin_rnn_weight, uint64_t handle, const struct rnn *r, int
     const struct rnn_shape *s = &r->shape;
     const uint64_t d = rnn_directions(s), l = (uint64_t)layer, k = (uint64_t)number, gates = rnn_gates(s->cell);
     const uint64_t n_matrices = 2 * gates + (s->projected != 0), n_first = l < d ? l : d;
-    if (l >= s->layers * d || k >= n_matrices)
+    const bool has_matrix = k < n_matrices;
+    if (l >= s->layers * d || k >= 2 * gates + (s->cell == RNN_LSTM))
         return BAD_PARAM;
     const uint64_t before = n_first * layer_elements(s, true, n_matrices) +
                             (l - n_first) * layer_elements(s, false, n_matrices) + layer_elements(s, l < d, k);
     struct rnn_shape without = *s;
     without.has_biases = false;
-    describe(matrix, r->type, matrix_elements(s, l < d, k) / columns(s, l < d, k), columns(s, l < d, k));
+    describe(matrix, r->type, has_matrix ? matrix_elements(s, l < d, k) / columns(s, l < d, k) : 0,
+             has_matrix ? columns(s, l < d, k) : 0);
     if (matrix_at != NULL)
-        *matrix_at = weights + before * s->element_bytes;
+        *matrix_at = has_matrix ? weights + before * s->element_bytes : NULL;
     const bool has_bias = s->has_biases && k < 2 * gates;
     describe(bias, r->type, has_bias ? s->hidden : 0, has_bias);
     if (bias_at != NULL)

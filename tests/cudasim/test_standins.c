@@ -754,7 +754,10 @@ Test(standins, weights_of_an_rnn_fill_their_buffer_one_after_the_other)
     cr_expect_eq(next, buffer + bytes - 2 * LAYERS * MATRICES * HIDDEN * sizeof(float));
     cr_expect_eq(next_bias, buffer + bytes);
     cr_expect_neq(c.weight(1, rnn, 2 * LAYERS, bytes, buffer, 0, matrix, &at, bias, &bias_at), 0, "no such layer");
-    cr_expect_neq(c.weight(1, rnn, 0, bytes, buffer, MATRICES, matrix, &at, bias, &bias_at), 0, "no such matrix");
+    cr_expect_eq(c.weight(1, rnn, 0, bytes, buffer, MATRICES, matrix, &at, bias, &bias_at), 0, "asked for by TF");
+    cr_expect(at == NULL && bias_at == NULL && c.tensor(matrix, 3, &type, &n_dimensions, dimensions, strides) == 0);
+    cr_expect(n_dimensions == 3 && dimensions[1] == 0 && dimensions[2] == 0, "there is no projection");
+    cr_expect_neq(c.weight(1, rnn, 0, bytes, buffer, MATRICES + 1, matrix, &at, bias, &bias_at), 0, "no such matrix");
     cr_expect_eq(c.weight(1, rnn, 0, bytes, buffer, 0, matrix, &at, NULL, NULL), 0, "the bias may be left out");
     cr_expect(c.forget(rnn) == 0 && c.forget(matrix) == 0 && c.forget(bias) == 0);
 }
