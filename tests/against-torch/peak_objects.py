@@ -8,7 +8,7 @@
 Labels are checked here, and are no truth. Each program runs twice on the simulated card: labelled, and once more with
 nothing of replay's in it. There, at the request of the peak, the objects of the process are walked:
 parameters and buffers of every module, `.grad` of every leaf, the states of every optimizer, what the program's own
-variables hold (HINTS: what some of them are), what an outermost module was given, and what the autograd graph has saved.
+variables hold (HINTS: what some of them are), what an outermost module was given, and what the graph has saved.
 Their addresses name the requests that were live. What no object holds is a temporary, a workspace, or a result that
 only the library keeps: of these it is counted as right if `who` says one of the three.
 
