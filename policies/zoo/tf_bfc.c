@@ -7,8 +7,9 @@
  * A region that is added is twice as large as the one before. When the device refuses, less and less is asked for; when
  * nothing helps, all regions that are wholly free are given back and one more attempt is made. With growth off one
  * region of the whole limit is taken at the first request. With start= the first region is that share of the card, as
- * described in OpenXLA (GpuAllocatorConfig's memory_fraction_policy) for "0.75+". There what is added joins the range of the first
- * one, whose top is filled first; here it is a region of its own, so a request that would lie across both is refused.
+ * described in OpenXLA (GpuAllocatorConfig's memory_fraction_policy) for "0.75+". There what is added joins the range
+ * of the first one, whose top is filled first; here it is a region of its own, so a request that would lie across both
+ * is refused.
  */
 #include "policies/zoo/bfc.h"
 
