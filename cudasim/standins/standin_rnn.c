@@ -217,8 +217,8 @@ static void describe(struct tensor *t, int type, uint64_t rows, uint64_t n_colum
 }
 
 /* cudnnGetRNNWeightParams: all matrices, layer by layer, and behind them all biases. Which comes first is cuDNN's own
- * affair, and programs ask. Matrix or bias may be left out. TensorFlow asks each LSTM for its projection: of one that has
- * none it is empty, and lies nowhere. */
+ * affair, and programs ask. Matrix or bias may be left out. TensorFlow asks each LSTM for its projection: if it
+ * has none, that is empty and lies nowhere. */
 ENTRY(int, cudasim_standin_rnn_weight, uint64_t handle, const struct rnn *r, int layer, size_t bytes, char *weights,
       int number, struct tensor *matrix, void **matrix_at, struct tensor *bias, void **bias_at)
 {
