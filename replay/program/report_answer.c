@@ -9,6 +9,7 @@
 #include "replay/results/detailed_runs.h"
 #include "replay/recording/recorded_range.h"
 #include "replay/recording/recorded_settings.h"
+#include "replay/recording/verify.h"
 #include "replay/results/foreign_run.h"
 #include "replay/why/why.h"
 
@@ -344,22 +345,56 @@ static bool is_like_recorded(const struct why *y, uint64_t replayed)
     return recorded == 0 || y->coverage.begins != BEGINS_EMPTY || apart <= recorded / TUNE_GAIN_SHARE;
 }
 
+/* The memory limit that the program set, if garbage collection alone shows it; 0: it is not known. */
+static enum err find_limit(struct trace_reader *trace, uint64_t *bytes)
+{
+    const struct verify_options as_recorded = { .policy = NULL };
+    struct verify_report report;
+    struct err_detail reason;
+    *bytes = 0;
+    if (trace_meta(trace, "garbage_collection_threshold") == NULL ||
+        trace_info(trace)->events > BLAMED_EVENTS_MAX)
+        return ERR_OK;
+    const enum err e = verify_trace(trace, &as_recorded, &report, &reason);
+    if (e == ERR_OK && verify_is_equal(&report))
+        *bytes = report.limit_bytes;
+    return e == ERR_HOST_NOMEM ? e : ERR_OK;
+}
+
+/* Why the replay of a recording from its start differs from it. */
+static enum err say_difference(struct trace_reader *trace, struct words *w)
+{
+    uint64_t limit;
+    char size[TEXT_NUMBER];
+    const enum err e = find_limit(trace, &limit);
+    if (limit > 0)
+        words_add(w, ", because of a memory limit of about %s, which only the acts of garbage collection show: with it "
+                  "`replay verify` finds all equal. The smallest card is for a limit of as many bytes; a share of a "
+                  "smaller card is less.", text_mib(limit, size));
+    else
+        words_add(w, ", because something is not recorded, such as the card's size or a limit.");
+    return e;
+}
+
 /* Says how the replay of what was recorded differs from the recording. */
-static enum err take_replayed(const struct why *y, uint64_t replayed, struct page_answer *out)
+static enum err take_replayed(struct trace_reader *trace, const struct why *y, uint64_t replayed,
+                              struct page_answer *out)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
+    enum err e = ERR_OK;
     struct words w = { .n = 0 };
     if (y->recorded_reserved == 0 || replayed == y->recorded_reserved)
         return ERR_OK;
     words_add(&w, "Recorded: %s reserved at most. Replayed with the recorded settings: %s",
               text_mib(y->recorded_reserved, a), text_mib(replayed, b));
-    words_add(&w, "%s", y->coverage.begins != BEGINS_EMPTY
-                            ? ", because the recording begins in mid-run and what was cached before is left out."
-                            : ", because something is not recorded, such as the card's size or a limit.");
+    if (y->coverage.begins != BEGINS_EMPTY)
+        words_add(&w, ", because the recording begins in mid-run and what was cached before is left out.");
+    else
+        e = say_difference(trace, &w);
     if (out->as_it_ran == VERDICT_NONE)
         words_add(&w, " So no replay here is called \"as it ran\".");
     out->replayed = strdup(w.text);
-    return out->replayed != NULL ? ERR_OK : ERR_HOST_NOMEM;
+    return out->replayed != NULL ? e : ERR_HOST_NOMEM;
 }
 
 static enum err take_rows(struct trace_reader *trace, const struct why *y, const struct verdict *v,
@@ -385,7 +420,7 @@ static enum err take_rows(struct trace_reader *trace, const struct why *y, const
         if (e == ERR_OK && y->cure != CURE_NONE)
             e = find_row(v, &y->tune.entries[y->tune.winner].spec, &out->recommended);
     }
-    return e == ERR_OK ? take_replayed(y, replayed, out) : e;
+    return e == ERR_OK ? take_replayed(trace, y, replayed, out) : e;
 }
 
 /* Which rules hold what the run as it ran reserved beyond the live peak. */

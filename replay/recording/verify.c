@@ -68,6 +68,7 @@ static enum err verify_with_limits(const struct scene *s, const struct setting *
         if (!pass.has_difference) {
             char limit[UNITS_TEXT];
             out->free_running = pass;
+            out->limit_bytes = trial.limit_bytes;
             report_infer(out, "a memory limit of about %s: garbage collection then acts when it did in the recording",
                          units_format_bytes(trial.limit_bytes, limit));
             return ERR_OK;

@@ -43,6 +43,7 @@ struct verify_report {
     struct verify_pass following, free_running;
     char version[8];                 /* the release whose decisions were compared */
     char settings[1200];             /* the policy and its settings, as typed */
+    uint64_t limit_bytes;            /* of memory, of which garbage collection keeps a share: inferred; 0: none was */
     char inferred[320];              /* what the record does not hold and how it was found; "" for nothing */
 };
 

@@ -128,6 +128,14 @@ expect 0 'In 1 of 2 cases' halves.json skip.json
 expect 0 . skip.json --md whole.md
 grep -q 'lower bounds' whole.md && fail "a recording without a refusal is said to be a lower bound"
 
+# ---- a memory limit that only garbage collection shows is found, as `verify` finds it ----
+"$replay" snapshot "$samples/gpt-varlen-default.trace.zst" --device sim:500MiB -o limited.pickle \
+    --policy 'pytorch:garbage_collection_threshold:0.5,fraction=0.5' >out 2>&1 || fail "no snapshot: $(cat out)"
+"$replay" verify limited.pickle | grep -q 'a memory limit of about 248.62 MiB' || fail "verify finds no limit"
+expect 0 . limited.pickle --html limited.html
+grep -q '234 MiB reserved at most.*because of a memory limit of about 248.62 MiB' limited.html ||
+    fail "the page does not say which limit makes the replay differ"
+
 # ---- results of others load no code ----
 sed 's/"best-fit"/".\/evil.so"/' run.json >plugin.json
 expect 0 . plugin.json --html plugin.html
