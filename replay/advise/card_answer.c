@@ -9,7 +9,7 @@ enum err card_answer_find(struct trace_reader *trace, const struct policy_spec *
                           struct err_detail *err)
 {
     struct card_answer a = { .fits = false };
-    enum err e = device_choose_for_advice(text, trace, &a.device, err);
+    enum err e = device_choose_for_advice(text, trace, PLATFORM_UNKNOWN, &a.device, err);
     if (e != ERR_OK)
         return e;
     a.others_bytes = others->n * a.device.config.context_bytes + others->bytes;

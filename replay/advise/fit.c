@@ -190,7 +190,7 @@ static enum err search_card(struct fit_search *s, const struct device_model **ca
     const struct device_model *models[FIT_MODELS_MAX];
     size_t n = 0;
     const struct device_model *m;
-    for (size_t i = 0; (m = device_model_at(i)) != NULL && n < FIT_MODELS_MAX; i++) {
+    for (size_t i = 0; (m = device_card_at(s->device->card_platform, i)) != NULL && n < FIT_MODELS_MAX; i++) {
         struct trial t = { .spec = s->spec, .device = s->device->config };
         t.device.total_bytes = m->total_bytes;
         t.device.context_bytes = context_on(s->device, m);

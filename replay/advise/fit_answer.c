@@ -42,13 +42,11 @@ static enum err parse_policies(struct fit_answer *s, struct err_detail *err)
 static enum err choose_card(struct fit_answer *s, struct err_detail *err)
 {
     struct device_choice *d = &s->device;
-    const enum err e = device_choose_for_advice(s->asked.device, s->trace, d, err);
+    const enum err e = device_choose_for_advice(s->asked.device, s->trace, s->asked.system, d, err);
     if (e == ERR_OK && !d->has_total && d->context_source != NULL) {
         d->config.context_bytes = 0;
         d->context_source = NULL;
     }
-    if (e == ERR_OK && s->asked.system != PLATFORM_UNKNOWN)
-        d->platform = s->asked.system;
     return e;
 }
 

@@ -162,7 +162,7 @@ static void print_context(FILE *out, const struct fit_answer *s)
     if (text[0] != '\0')
         words_add(&w, "%s", text);
     for (size_t i = 0; i < s->n && text[0] == '\0' && !fit_is_lower_bound(s); i++)
-        if (s->device.takes_contexts && s->fits[i].card != NULL && w.n == 0)
+        if (s->device.takes_contexts && s->fits[i].card_context_bytes > 0 && w.n == 0)
             words_add(&w, "On %s about %s are set aside for the CUDA context and libraries (context=, doc/limits.md).",
                       s->fits[i].card->name, units_format_bytes(s->fits[i].card_context_bytes, size));
     for (size_t i = 0; i < s->n && !fit_is_lower_bound(s); i++)
@@ -195,6 +195,11 @@ static void print_places(FILE *out, const struct fit_answer *s)
     for (size_t i = 0; i < s->n && text[0] == '\0'; i++)
         device_say_shared(s->fits[i].card != NULL ? s->fits[i].card->name : NULL, text, sizeof text);
     print_sentence(out, text);
+    if (!s->device.has_total && device_card_at(s->device.card_platform, 0) == NULL) {
+        struct words w = { .n = 0 };
+        words_add(&w, "No card of %s has a name here: go by the size.", platform_words(s->device.card_platform));
+        words_print(out, &w, 0, 2);
+    }
     for (size_t i = 0; i < s->n; i++)
         if (p != PLATFORM_UNKNOWN && strstr(s->specs[i].typed, "expandable_segments:True") != NULL &&
             !platform_has_setting(p, "expandable_segments", &reason)) {

@@ -64,9 +64,7 @@ static enum err tune_read(void *session, const struct options *o, struct err_det
     s->options = o;
     enum err e = cli_open_trace(o, 0, &s->trace, err);
     if (e == ERR_OK)
-        e = device_choose_for_advice(o->device, s->trace, &s->device, err);
-    if (o->system != PLATFORM_UNKNOWN)
-        s->device.platform = o->system;
+        e = device_choose_for_advice(o->device, s->trace, o->system, &s->device, err);
     if (e == ERR_OK)
         e = recorded_check_requests(s->trace, o->inputs[0], err);
     if (e != ERR_OK)

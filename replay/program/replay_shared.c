@@ -168,7 +168,8 @@ static enum err shared_run(struct shared_report *r, const struct options *o, str
     struct progress progress = progress_start("replaying", PROGRESS_EVENTS);
     const struct replay_config cfg = {.on_oom = o->is_given[FLAG_ON_OOM] ? o->on_oom : OOM_STOP, .start = o->start,
                                       .progress = progress_report, .progress_arg = &progress};
-    enum err e = device_choose_for_advice(o->devices[0], r->processes[0].trace, &r->device, err);
+    enum err e = device_choose_for_advice(o->devices[0], r->processes[0].trace, PLATFORM_UNKNOWN,
+                                          &r->device, err);
     if (e != ERR_OK)
         return e;
     r->card = (struct shared_card){.ops = r->device.ops, .device = r->device.config, .processes = r->processes,

@@ -441,7 +441,7 @@ static enum err answer_trace(struct trace_reader *trace, const char *device_text
 {
     struct device_choice device;
     struct why y = { .event = -1 };
-    enum err e = device_choose_for_advice(device_text, trace, &device, err);
+    enum err e = device_choose_for_advice(device_text, trace, PLATFORM_UNKNOWN, &device, err);
     if (e != ERR_OK)
         return e;
     e = why_read(trace, false, &device, cfg, &y, err);

@@ -146,7 +146,7 @@ static enum err choose_device(struct why_session *s, const struct options *o, st
                          recorded_limit_read(s->trace, &limit);
     if (is_told)
         snprintf(card, sizeof card, "sim:%" PRIu64, limit.card);
-    const enum err e = device_choose_for_advice(is_told ? card : o->device, s->trace, &s->device, err);
+    const enum err e = device_choose_for_advice(is_told ? card : o->device, s->trace, o->system, &s->device, err);
     if (e == ERR_OK && is_told)
         s->device.has_total = false;
     return e;
@@ -217,7 +217,5 @@ enum err why_session_open(struct why_session *s, struct err_detail *err)
         e = check_requests(s, err);
     if (e == ERR_OK)
         e = choose_device(s, &o, err);
-    if (e == ERR_OK && o.system != PLATFORM_UNKNOWN)
-        s->device.platform = o.system;
     return e;
 }

@@ -3,6 +3,7 @@
 #include "replay/results/result.h"
 
 #include "base/units.h"
+#include "replay/recording/recorded_platform.h"
 #include "replay/results/recorded_addresses.h"
 #include "report/text/text.h"
 #include "sim/card_context.h"
@@ -24,15 +25,48 @@ static uint64_t bytes_needed(const struct trace_info *info, const struct device_
     return add_capped(run, add_capped(cfg->context_bytes, cfg->others_bytes));
 }
 
+static const struct device_model *jetson_at(size_t i)
+{
+    const struct device_model *m;
+    for (size_t k = 0; (m = card_at(k)) != NULL; k++)
+        if (strncmp(m->name, "jetson-", strlen("jetson-")) == 0 && i-- == 0)
+            return m;
+    return NULL;
+}
+
+const struct device_model *device_card_at(enum platform p, size_t i)
+{
+    if (p == PLATFORM_JETSON)
+        return jetson_at(i);
+    const bool is_nvidia = platform_is_library(p) || (platform_is_cuda(p) && p != PLATFORM_ROCM &&
+                                                      p != PLATFORM_ROCM_WINDOWS);
+    return is_nvidia ? device_model_at(i) : NULL;
+}
+
+/* No card of this table is the platform's. */
+static void device_choose_none(struct device_choice *d, const char *options)
+{
+    snprintf(d->typed, sizeof d->typed, "sim:unlimited%.120s", options);
+    snprintf(d->headline, sizeof d->headline,
+             "%.60s, simulated: no card of %s has a name here (one by its size: --device 24GiB)", d->typed,
+             platform_words(d->card_platform));
+}
+
 /* Takes the smallest named card that the recorded run fits, the same for all policies. */
 static void device_choose_card(struct device_choice *d, const struct trace_info *info, const char *options)
 {
     char need[UNITS_TEXT], has[UNITS_TEXT];
     const uint64_t bytes = bytes_needed(info, &d->config);
-    const struct device_model *model = device_model_for(bytes);
+    const struct device_model *model;
     const char *what = info->recorded_peak_reserved_bytes > 0 ? "reserved when recorded" : "requested at once";
     d->is_assumed = true;
+    if (device_card_at(d->card_platform, 0) == NULL) {
+        device_choose_none(d, options);
+        return;
+    }
     units_format_bytes(bytes, need);
+    for (size_t i = 0; (model = device_card_at(d->card_platform, i)) != NULL && model->total_bytes < bytes;)
+        i++;
     if (model == NULL) {
         snprintf(d->typed, sizeof d->typed, "sim:unlimited%.120s", options);
         snprintf(d->headline, sizeof d->headline,
@@ -71,12 +105,15 @@ static enum platform typed_platform(const char *typed)
     return word[0] != '\0' && platform_find(word, &found) ? found : PLATFORM_UNKNOWN;
 }
 
-static void device_complete(struct device_choice *choice, const char *typed, const struct trace_info *info)
+static void device_complete(struct device_choice *choice, const char *typed, const struct trace_reader *trace)
 {
     struct device_choice d = *choice;
+    const struct trace_info *info = trace_info(trace);
     char has[UNITS_TEXT];
     const char *colon = strchr(typed, ':');
     char options[DEVICE_TEXT] = "";
+    d.platform = d.platform != PLATFORM_UNKNOWN ? d.platform : typed_platform(typed);
+    d.card_platform = d.platform != PLATFORM_UNKNOWN ? d.platform : recorded_platform(trace);
     if (colon != NULL)
         snprintf(options, sizeof options, ",%s", colon + 1);
     if (device_is_real(d.ops)) {
@@ -96,22 +133,27 @@ static void device_complete(struct device_choice *choice, const char *typed, con
     } else {
         device_choose_card(&d, info, options);
     }
-    d.platform = typed_platform(typed);
     *choice = d;
 }
 
-enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out, struct err_detail *err)
+static enum err choose_on(const char *text, struct trace_reader *trace, enum platform system,
+                          struct device_choice *out, struct err_detail *err)
 {
-    struct device_choice d = { .ops = NULL };
+    struct device_choice d = { .platform = system };
     const char *typed = text == NULL ? "sim" : text;
     enum err e = device_parse(typed, &d.config, &d.ops, &d.has_total, err);
     if (e == ERR_OK)
         e = device_take_order(&d.config, trace, err);
     if (e != ERR_OK)
         return e;
-    device_complete(&d, typed, trace_info(trace));
+    device_complete(&d, typed, trace);
     *out = d;
     return ERR_OK;
+}
+
+enum err device_choose(const char *text, struct trace_reader *trace, struct device_choice *out, struct err_detail *err)
+{
+    return choose_on(text, trace, PLATFORM_UNKNOWN, out, err);
 }
 
 /* What the card had outside PyTorch when the recording's last request was refused: the part that the program could not
@@ -133,13 +175,13 @@ static enum err choose_with_context(struct device_choice *d, const char *options
     const uint64_t needed = bytes_needed(info, &d->config);
     const struct device_model *m;
     char text[DEVICE_TEXT];
-    for (size_t i = 0; (m = device_model_at(i)) != NULL; i++) {
+    for (size_t i = 0; (m = device_card_at(d->card_platform, i)) != NULL; i++) {
         const struct card_context *c = card_context_of(m->name);
         if (m->total_bytes < add_capped(needed, c == NULL ? 0 : c->bytes))
             continue;
         snprintf(text, sizeof text, "sim:%s%s%s", m->name, options[0] == '\0' ? "" : ",", options);
         struct device_choice chosen;
-        const enum err e = device_choose(text, trace, &chosen, err);
+        const enum err e = choose_on(text, trace, d->platform, &chosen, err);
         if (e != ERR_OK)
             return e;
         d->config = chosen.config;
@@ -151,12 +193,12 @@ static enum err choose_with_context(struct device_choice *d, const char *options
     return ERR_OK;
 }
 
-enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
-                                  struct err_detail *err)
+enum err device_choose_for_advice(const char *text, struct trace_reader *trace, enum platform system,
+                                  struct device_choice *out, struct err_detail *err)
 {
     const char *colon = text == NULL ? NULL : strchr(text, ':');
     struct device_choice d;
-    enum err e = device_choose(text, trace, &d, err);
+    enum err e = choose_on(text, trace, system, &d, err);
     if (e != ERR_OK)
         return e;
     d.takes_contexts = text == NULL || strstr(text, "context=") == NULL;
@@ -245,7 +287,7 @@ enum err device_choose_any(const char *text, struct trace_reader *trace, struct 
     if (e != ERR_OK)
         return e;
     d.ops = is_real ? &device_cuda : &device_sim;
-    device_complete(&d, typed, trace_info(trace));
+    device_complete(&d, typed, trace);
     *out = d;
     return ERR_OK;
 }
@@ -286,6 +328,8 @@ static struct report_trace trace_facts(const struct trace_reader *trace, const c
     };
 }
 
+enum { SENTENCE_SHARED = 320 };
+
 struct remark_target {
     struct report_run *run;
     enum err e;
@@ -314,6 +358,10 @@ static void remark(struct remark_target *t, enum remark_kind kind, const char *f
 static void remark_device(struct remark_target *t, const struct device_choice *d)
 {
     const struct device_config *c = &d->config;
+    char shared[SENTENCE_SHARED];
+    device_say_shared(c->model != NULL ? c->model->name : NULL, shared, sizeof shared);
+    if (shared[0] != '\0')
+        remark(t, REMARK_ASSUMPTION, "%s", shared);
     remark(t, REMARK_ASSUMPTION,
            "driver time is modelled, not measured: %.0f us per segment allocated, %.0f per segment freed, %.0f per "
            "page mapped, %.0f per page unmapped (--device sim:...,alloc_ns=,free_ns=,map_ns=,unmap_ns=)",

@@ -24,6 +24,7 @@ struct device_choice {
     bool is_context_recorded;        /* the context was read off the recorded refusal, not from that table */
     const char *context_source;      /* where config.context_bytes is from; NULL: it was typed, or there is none */
     enum platform platform;          /* that a person named, by system= or --system; PLATFORM_UNKNOWN: nobody did */
+    enum platform card_platform;     /* whose cards are named: that, or else the recording's */
     char typed[DEVICE_TEXT];         /* as given, or as a person would type it */
     bool is_assumed;                 /* nobody named the card, and the recording does not tell it */
     char headline[HEADLINE_TEXT];    /* what the device is, why, and how to choose another */
@@ -38,8 +39,12 @@ MUST_USE enum err device_choose(const char *text, struct trace_reader *trace, st
 /* The same for a study that says what fits: on a named card the CUDA context and the libraries take their part, if the
  * text does not say context=. A plain size and a recorded capacity are the program's alone. If the recording ends in a
  * refusal on this very card, what was outside PyTorch then replaces the table's value. */
-MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader *trace, struct device_choice *out,
-                                           struct err_detail *err);
+MUST_USE enum err device_choose_for_advice(const char *text, struct trace_reader *trace, enum platform system,
+                                           struct device_choice *out, struct err_detail *err);
+
+/* The i-th of the named cards that a program on that platform can have, ascending; NULL after the last. The table has
+ * cards of NVIDIA only: there is none for ROCm, XPU, MPS and NPU, and a Jetson is none of those that advice names. */
+const struct device_model *device_card_at(enum platform p, size_t i);
 
 /* Whether a named card's memory is the host's, too. It is modelled as if it were the card's alone. */
 bool device_shares_host(const char *card);

@@ -31,6 +31,23 @@ has fit.json '"smallest_card_bytes": 2222981120, .*"context_bytes": 0, "context_
 expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=2MiB --json fit.json
 has fit.json '"context_bytes": 2097152, "context_source": "context= of --device"'
 
+# All named cards are NVIDIA's: none is named for another platform, and a Jetson's is a Jetson.
+for system in rocm rocm-windows xpu mps npu; do
+    expect_status 0 fit rounds.trace --system $system --json fit.json
+    has out 'best-fit runs on a card of 2120 MiB\. '
+    has out 'No card of [A-Za-z ]* has a name here: go by the size'
+    has fit.json '"named_card": null'
+    expect_status 0 tune rounds.trace --system $system
+    has out 'Device: sim:unlimited, simulated: no card of '
+done
+expect_status 0 fit rounds.trace --system jetson
+has out 'the smallest named card for it is jetson-nano-4g'
+has out 'jetson-nano-4g shares its memory with the host'
+expect_status 0 tune rounds.trace --system jetson
+has out 'Device: sim:jetson-nano-4g, simulated'
+expect_status 0 rounds.trace --device gb10
+has out '- gb10-128g shares its memory with the host'
+
 expect_status 0 tune rounds.trace --device sim:2GiB
 has out 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True '
 has out 'recorded 1590 MiB 1 5 1.0 ms 2120 MiB no: stops at event 9'

@@ -113,7 +113,7 @@ Test(caught_refusals, why_is_about_the_one_that_ended_it)
     struct device_choice device;
     struct why verdict;
     const struct replay_config cfg = { .threads = 1 };
-    MUST(device_choose_for_advice(NULL, trace, &device, &err));
+    MUST(device_choose_for_advice(NULL, trace, PLATFORM_UNKNOWN, &device, &err));
     MUST(why_read(trace, false, &device, &cfg, &verdict, &err));
     cr_expect_eq(verdict.asked, 32 * MIB);
     cr_expect_eq(verdict.shortfall, 32 * MIB);

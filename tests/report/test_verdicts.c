@@ -36,7 +36,7 @@ Test(verdicts, of_public_recordings)
         if (access(path, R_OK) != 0)
             cr_skip_test("needs recordings of others: no %s", path);
         struct trace_reader *trace = recorded_open(path, -1);
-        MUST(device_choose_for_advice(NULL, trace, &device, &err));
+        MUST(device_choose_for_advice(NULL, trace, PLATFORM_UNKNOWN, &device, &err));
         MUST(why_read(trace, false, &device, &cfg, &verdict, &err));
         cr_expect_eq(verdict.verdict, public_ones[i].verdict, "%s: %s", public_ones[i].name, why_word(verdict.verdict));
         why_close(&verdict);
@@ -87,7 +87,7 @@ Test(verdicts, a_refusal_calibrates_the_context_of_the_card_that_is_named)
         struct device_choice device;
         char text[256];
         struct trace_reader *trace = refused(cases[i].capacity, cases[i].has_refusal);
-        MUST(device_choose_for_advice(cases[i].device, trace, &device, &err));
+        MUST(device_choose_for_advice(cases[i].device, trace, PLATFORM_UNKNOWN, &device, &err));
         cr_expect_eq(device.config.context_bytes, cases[i].context, "case %zu", i);
         cr_expect_eq(device.is_context_recorded, cases[i].is_recorded, "case %zu", i);
         cr_expect_eq(device.context_most_bytes, cases[i].context == table->bytes ? table->most_bytes : 0, "case %zu",

@@ -54,7 +54,7 @@ static enum verdict_kind ask(struct trace_reader *trace, const char *card, struc
     const struct replay_config cfg = { .threads = 1 };
     struct err_detail err = { .text = "" };
     struct device_choice device;
-    cr_assert_eq(device_choose_for_advice(card, trace, &device, &err), ERR_OK, "%s", err.text);
+    cr_assert_eq(device_choose_for_advice(card, trace, PLATFORM_UNKNOWN, &device, &err), ERR_OK, "%s", err.text);
     cr_assert_eq(why_read(trace, false, &device, &cfg, y, &err), ERR_OK, "%s", err.text);
     trace_close(trace);
     why_close(y);
