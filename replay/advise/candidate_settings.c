@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "policies/pytorch/pytorch_conf.h"
 #include "replay/engine/start_state.h"
+#include "replay/recording/recorded_engine.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -95,7 +96,8 @@ enum err settings_space_read(struct trace_reader *trace, const struct pytorch_ru
         return err_no_memory(err);
     const enum err e = histogram_read(&h, trace, err);
     if (e == ERR_OK) {
-        *out = (struct settings_space){ .rules = *rules, .platform = platform, .largest_bytes = h.largest };
+        *out = (struct settings_space){ .rules = *rules, .platform = platform, .largest_bytes = h.largest,
+                                        .spread_engine = recorded_spread_engine(trace) };
         space_add_splits(out, &h);
     }
     free(h.bytes);
@@ -200,7 +202,7 @@ static enum err settings_check(const struct settings *s, const struct settings_s
     if ((s->expandable && !rules->has_expandable) || (s->non_split_mib > 0 && !rules->has_non_split_rounding) ||
         (s->large_segment_mib > 0 && !rules->has_large_segment))
         return ERR_USAGE;
-    if (!settings_exist(s, space->platform))
+    if (!settings_exist(s, space->platform) || (s->expandable && space->spread_engine != NULL))
         return ERR_USAGE;
     return pytorch_conf_apply(rules, CONF_AT_START, settings_text(s, rules, false, text), &applied, err);
 }

@@ -30,6 +30,7 @@ struct settings_set {
 struct settings_space {
     struct pytorch_rules rules;
     enum platform platform;                      /* whose settings these are */
+    const char *spread_engine;                   /* recorded_spread_engine: without expandable segments; or NULL */
     uint32_t splits_mib[SETTINGS_SPLITS_MAX];    /* thresholds at popular large sizes, most bytes first */
     size_t   n_splits;
     uint64_t largest_bytes;                      /* largest request */

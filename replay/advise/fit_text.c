@@ -3,6 +3,7 @@
 #include "replay/advise/fit_answer.h"
 
 #include "base/units.h"
+#include "replay/recording/recorded_engine.h"
 #include "replay/recording/recorded_platform.h"
 #include "replay/results/fresh_start.h"
 #include "report/text/json_writer.h"
@@ -183,6 +184,17 @@ static void print_sentence(FILE *out, const char *text)
         words_print(out, &w, 0, 2);
 }
 
+static void print_engine(FILE *out, const struct fit_answer *s)
+{
+    const char *engine = recorded_spread_engine(s->trace);
+    for (size_t i = 0; i < s->n && engine != NULL; i++)
+        if (strstr(s->specs[i].typed, "expandable_segments:True") != NULL) {
+            struct words w = { .n = 0 };
+            words_add(&w, "%s is no choice for %s: %s.", s->specs[i].typed, engine, SPREAD_ENGINE_WHY);
+            words_print(out, &w, 0, 2);
+        }
+}
+
 /* Of cards that share the host's memory, and of policies whose setting does not exist on the platform. */
 static void print_places(FILE *out, const struct fit_answer *s)
 {
@@ -271,6 +283,7 @@ enum err fit_answer_print_tried(FILE *out, const struct fit_answer *s, size_t co
     print_filled(out, s);
     print_context(out, s);
     print_places(out, s);
+    print_engine(out, s);
     print_remarks(out, s);
     return e;
 }

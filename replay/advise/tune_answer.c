@@ -4,6 +4,7 @@
 
 #include "policies/pytorch/pytorch_conf.h"
 #include "replay/advise/settings_paste.h"
+#include "replay/recording/recorded_engine.h"
 #include "replay/recording/recorded_settings.h"
 #include "replay/results/fresh_start.h"
 #include "replay/results/result.h"
@@ -499,6 +500,16 @@ static void print_filled(FILE *out, const struct tune *t)
     words_print(out, &w, 0, 2);
 }
 
+static void print_engine(FILE *out, const struct trace_reader *trace)
+{
+    struct words w = { .n = 0 };
+    const char *engine = recorded_spread_engine(trace);
+    if (engine != NULL)
+        words_add(&w, "expandable_segments:True is left out for %s: %s.", engine, SPREAD_ENGINE_WHY);
+    if (w.n > 0)
+        words_print(out, &w, 0, 2);
+}
+
 static void print_driver(FILE *out, const struct trace_reader *trace)
 {
     struct words w = { .n = 0 };
@@ -519,6 +530,7 @@ enum err tune_answer_print(FILE *out, const struct tune_answer *s)
     text_put_line(out, device, 8);
     print_context(out, s->device);
     fprintf(out, "Settings of %s; %zu tried.\n\n", pytorch_rules_title(&t->rules, release), t->n_entries);
+    print_engine(out, s->trace);
     print_driver(out, s->trace);
     coverage_print(out, &t->coverage);
     fresh_start_print(out, s->trace);

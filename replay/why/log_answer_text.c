@@ -132,7 +132,7 @@ static void print_lacks(FILE *out, const struct oom_text *t)
 static void print_next(FILE *out, const struct log_answer *a)
 {
     const enum verdict_kind v = a->found.verdict;
-    const char *recorder = oom_answer_recorder(a->facts.platform);
+    const char *recorder = oom_answer_recorder(a->facts.platform, false);
     struct words w = { .n = 0 };
     if (oom_answer_print_recording(out, &a->facts))
         return;
@@ -209,7 +209,7 @@ static void print_form(FILE *out, const struct log_answer *a)
     }
     if (a->facts.shared != NULL && a->found.verdict != VERDICT_KERNEL)
         oom_answer_print_shared(out, a->facts.shared, a->facts.platform);
-    if (strcmp(log_answer_stack(a), a->found.form->stack) != 0)
+    if (strcmp(log_answer_stack(a), a->found.form->stack) != 0 && a->found.verdict != VERDICT_NOT_IN_FORCE)
         card_tools_print_advice(out, a->facts.platform, a->facts.within_advice);
     print_killed(out, a);
     if (a->facts.is_guess)

@@ -152,6 +152,19 @@ static bool is_thousands(const char *sign)
     return n == 3 && (*sign == ',' || (sign[n + 1] == ',' && is_decimal_comma(sign + n + 1)));
 }
 
+/* "206. GiB", as NumPy writes three whole digits. */
+static bool is_numpy_point(const char *at)
+{
+    return *at == '.' && at[1] != '\0' && strchr("KMGTPE", at[1]) != NULL && at[2] == 'i' && at[3] == 'B';
+}
+
+static bool take_number(char *digits, size_t n, double *number)
+{
+    digits[n] = '\0';
+    *number = strtod(digits, NULL);
+    return n > 0;
+}
+
 /* A number with signs between its digits. NULL: `at` has none. */
 static const char *read_number(const char *at, double *number)
 {
@@ -160,6 +173,8 @@ static const char *read_number(const char *at, double *number)
     for (; n < sizeof digits - 1; at++) {
         if (is_digit(*at))
             digits[n++] = *at;
+        else if (is_numpy_point(at))
+            return take_number(digits, n, number) ? at + 1 : NULL;
         else if ((*at != '.' && *at != ',') || !is_digit(at[1]))
             break;                           /* a full stop ends a sentence */
         else if (!is_thousands(at)) {
@@ -168,9 +183,7 @@ static const char *read_number(const char *at, double *number)
             digits[n++] = '.';
         }
     }
-    digits[n] = '\0';
-    *number = strtod(digits, NULL);
-    return n > 0 ? at : NULL;
+    return take_number(digits, n, number) ? at : NULL;
 }
 
 /* GB and MB are powers of two here: all stacks that write them divide by 1024. */
@@ -178,6 +191,7 @@ bool letters_read_size(const char *at, uint64_t *bytes, const char **end)
 {
     static const struct { const char *word; double bytes; } units[] = {
         { "bytes", 1 },  { "byte", 1 },   { "KiB", KIB },  { "MiB", MIB }, { "GiB", GIB }, { "TiB", 1024.0 * GIB },
+        { "PiB", 1024.0 * 1024 * GIB },  { "EiB", 1024.0 * 1024 * 1024 * GIB },
         { "KB", KIB },   { "kB", KIB },   { "MB", MIB },   { "GB", GIB },
         { "B", 1 },
     };

@@ -488,12 +488,17 @@ static bool is_simulated(enum platform p)
     return p == PLATFORM_UNKNOWN || p == PLATFORM_LINUX || p == PLATFORM_WSL || p == PLATFORM_JETSON;
 }
 
-const char *oom_answer_recorder(enum platform p)
+const char *oom_answer_recorder(enum platform p, bool is_early)
 {
     if (is_simulated(p))
         return "replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay why.";
     if (p == PLATFORM_XPU || p == PLATFORM_MPS || p == PLATFORM_NPU)
         return NULL;
+    if (is_early)
+        return "at the program's begin torch.cuda.memory._record_memory_history(True, trace_alloc_max_entries=100000, "
+               "trace_alloc_record_context=True), and where the error is caught "
+               "pickle.dump(torch.cuda.memory._snapshot(), open(\"snapshot.pickle\", \"wb\")), then replay why "
+               "snapshot.pickle. Releases before 1.13 have no such record.";
     return "at the program's begin torch.cuda.memory._record_memory_history(stacks=\"python\"), and where the error is "
            "caught torch.cuda.memory._dump_snapshot(\"snapshot.pickle\"), then replay why snapshot.pickle.";
 }
@@ -503,7 +508,7 @@ static void print_full(FILE *out, const struct oom_text *t, const struct oom_ans
 {
     static const char *const without_training[] = { "vllm", "sglang", "tensorrt-llm", "ollama", "llama.cpp", "comfyui",
                                                     "forge", "stable-diffusion-webui", "invokeai", "diffusers", "kohya",
-                                                    "text-generation-webui", NULL };
+                                                    "musubi-tuner", "text-generation-webui", NULL };
     const bool is_loading = facts != NULL && facts->is_loading;
     struct words w = { .n = 0 }, less = { .n = 0 }, cells = { .n = 0 };
     if (line != NULL && a->account.asked > a->account.total / 10) {
@@ -563,6 +568,13 @@ static void print_room(FILE *out, const struct oom_text *t, enum platform p)
                                "paging file may be too small. Or another process gave memory back just then.");
 }
 
+/* Where no setting joins the pieces. */
+static void print_pieces_of_xpu(FILE *out)
+{
+    text_print_screen(out, "- torch.xpu.empty_cache() between phases, as training and validation, gives cached memory "
+                           "back. Inputs padded to few lengths leave fewer pieces, and a smaller batch needs less.");
+}
+
 static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_answer *a,
                          const struct log_facts *facts, const char *line)
 {
@@ -582,6 +594,8 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
         print_others(out, t, a->platform, facts);
     else if (verdict == VERDICT_FULL || verdict == VERDICT_HOST_LENT)
         print_full(out, t, a, facts, line);
+    else if (verdict == VERDICT_FRAGMENTED && a->platform == PLATFORM_XPU)
+        print_pieces_of_xpu(out);
     if (t->is_listed)
         text_print_screen(out, "- One of the processes that the text lists must be the program itself: with what "
                                "PyTorch had reserved they exceed what was in use. It is the one whose figure fits. "
@@ -667,7 +681,7 @@ static void print_next(FILE *out, const struct oom_text *t, const struct oom_ans
         text_print_screen(out, "- By the error's text alone the setting is worth a try, not certain.");
     if (oom_answer_print_recording(out, facts))
         return;
-    const char *recorder = t->is_foreign ? NULL : oom_answer_recorder(a->platform);
+    const char *recorder = t->is_foreign ? NULL : oom_answer_recorder(a->platform, t->is_early);
     if (a->verdict == VERDICT_SOMEBODY_ELSE || recorder == NULL)
         return;
     words_add(&w, "- This is all that the error's text tells%s. A recording tells ",
