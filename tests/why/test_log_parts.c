@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause. Copyright 2026 the replay authors. */
 /* Parts of reading a log: phrases across line breaks, XLA's lists, words that no form knows. */
+#include "replay/why/log_letters.h"
 #include "replay/why/log_loose.h"
 #include "replay/why/log_phrases.h"
 #include "replay/why/log_xla.h"
@@ -160,4 +161,21 @@ Test(log_parts, words_that_no_form_knows_are_of_memory_if_they_name_a_shortage_a
     cr_expect_eq(loosely("an illegal memory access was encountered: error"), LOOSE_NONE);
     cr_expect_eq(loosely("ImportError: cannot allocate memory in static TLS block"), LOOSE_NONE);
     cr_expect_eq(loosely("we have not enough memory for a picnic"), LOOSE_NONE);
+}
+
+static uint64_t size_of(const char *text)
+{
+    uint64_t bytes = 0;
+    const char *end;
+    return letters_read_size(text, &bytes, &end) ? bytes : UINT64_MAX;
+}
+
+Test(log_parts, a_size_that_numpy_writes_with_a_bare_point_has_its_unit)
+{
+    cr_expect_eq(size_of("206.GiB"), 206 * GIB);
+    cr_expect_eq(size_of("2.06GiB"), (uint64_t)(2.06 * (double)GIB));
+    cr_expect_eq(size_of("1.5PiB"), 1536 * 1024 * GIB);
+    cr_expect_eq(size_of("206.Gigantic"), UINT64_MAX);
+    cr_expect_eq(size_of("206.Both"), UINT64_MAX);
+    cr_expect_eq(size_of("206."), UINT64_MAX);
 }

@@ -39,8 +39,9 @@ LACKING = {
     "rocm-windows": ("nvidia-smi", "CUDA_VISIBLE_DEVICES", "export ", "df -h", "dmesg", "free -h", "ulimit"),
 }
 # It is on already, or it would end the engine at its next start: no setting is right.
-WITHOUT_SETTING = ("sets-itself", "engine-ranks")
+WITHOUT_SETTING = ("sets-itself", "engine-ranks", "vllm-tp")
 OF_TORCH = ("torch.", "PYTORCH_", "expandable_segments", "outside PyTorch")     # JAX has none of these
+OF_2_1 = ("(stacks=", "_dump_snapshot")
 GOOD = ("read", "stack", "platform", "end", "cause")
 BEGIN, END = "<!-- texts: tests/why/test_texts.py -->", "<!-- end of texts -->"
 
@@ -66,6 +67,7 @@ def is_harmful(said, label):
 
 def names_what_lacks(replay, label):
     lacking = LACKING.get(label["platform"], ()) + (OF_TORCH if label["form"].startswith("jax") else ())
+    lacking += OF_2_1 if label["release"].startswith(("1.", "2.0")) else ()
     if not lacking:
         return False
     run = subprocess.run([replay, "why", TEXTS / label["file"]], capture_output=True, text=True, check=False)
@@ -132,7 +134,8 @@ def main():
     parser.add_argument("--half", choices=("tuned", "kept", "found", "found-2", "found-3", "kept-3", "found-4",
                                            "found-5", "kept-5", "found-6", "found-7", "found-8", "kept-8",
                                            "found-9", "found-10", "found-11", "found-12",
-                                           "found-13", "kept-13", "found-16", "kept-16"))
+                                           "found-13", "kept-13", "found-16", "kept-16",
+                                           "found-18", "kept-18"))
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--write", type=pathlib.Path)
     args = parser.parse_args()
