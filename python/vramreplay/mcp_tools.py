@@ -21,8 +21,8 @@ COMMANDS = ("adversary", "bisect", "blame", "conf", "export", "fit", "graphs", "
 POLICIES = ("policy", "keep", "allocator", "other")         # arguments that name policies
 FILES_MAX = 100                             # of `files`, newest first
 RECORDING = {"type": "string",
-             "description": "a file that `files` lists: a snapshot (.pickle), a trace (.zst), for why a log, too"}
-DEVICE = {"type": "string", "description": "a simulated card: 24GiB, 4090, h100-80g, sim:24GiB,context=450MiB"}
+             "description": "a file that `files` lists: a snapshot, a trace; for why a log, too"}
+DEVICE = {"type": "string", "description": "a simulated card: 4090, h100-80g, 24GiB,context=450MiB"}
 POLICY = {"type": ["array", "string"], "items": {"type": "string"},
           "description": "allocators with settings: best-fit (PyTorch's default), expandable_segments:True, "
                          "max_split_size_mb:128, pow2, none"}
@@ -81,8 +81,7 @@ class Tool:
     def declaration(self) -> Dict[str, Any]:
         return {"name": self.name, "title": self.title, "description": self.description,
                 "inputSchema": self.input_schema(), "outputSchema": self.output_schema(),
-                "annotations": {"readOnlyHint": not self.runs_program, "idempotentHint": not self.runs_program,
-                                "openWorldHint": self.runs_program}}
+                "annotations": {"readOnlyHint": not self.runs_program, "openWorldHint": self.runs_program}}
 
 
 FILES_SCHEMA: Dict[str, Any] = {"properties": {"files": {"type": "array"}, "left_out": {"type": "integer"}},

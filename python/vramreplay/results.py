@@ -1375,6 +1375,11 @@ class Fit(Result):
     #: names, or on the smallest named card on which any of them runs; if none runs there, the one with the
     #: least smallest_card_bytes. null: no card was found for any
     best: Optional[int]
+    #: --device is a size, taken as it stands: of the cards that are sold with it the one that shows least;
+    #: null: it is none that cards are sold with
+    sold_card: Optional[str]
+    #: what that card leaves beside its CUDA context
+    sold_card_left_bytes: Optional[int]
     #: one object per policy, in the order given
     fits: List[FitPolicy]
 
@@ -1519,6 +1524,10 @@ class Tune(Result):
     #: where that figure is from: an observation, the refused request of this recording, or context=; null:
     #: nothing is set aside
     context_source: Optional[str]
+    #: as in replay-fit/1
+    sold_card: Optional[str]
+    #: as in replay-fit/1
+    sold_card_left_bytes: Optional[int]
     #: the release whose settings were searched
     torch: str
     #: the program's is later, which is not known: torch is the newest known

@@ -154,6 +154,19 @@ static void add_other_class(struct words *w, const struct fit_answer *s)
                  "PROGRAM` tells.", s->device.typed);
 }
 
+/* Of policies that fit a plain size, those that do not fit a card that is sold with it. */
+static void add_sold(struct words *w, const struct fit_answer *s)
+{
+    uint64_t left;
+    char size[UNITS_TEXT];
+    if (device_sold(&s->device, &left) == NULL)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->fits[i].smallest_bytes > left && s->fits[i].smallest_bytes <= s->device.config.total_bytes)
+            words_add(w, " %s needs %s, so it does not run there.", s->specs[i].typed,
+                      units_format_bytes(s->fits[i].smallest_bytes, size));
+}
+
 /* What was set aside on the card given, and on the named cards. */
 static void print_context(FILE *out, const struct fit_answer *s)
 {
@@ -162,6 +175,7 @@ static void print_context(FILE *out, const struct fit_answer *s)
     device_say_context(&s->device, text, sizeof text);
     if (text[0] != '\0')
         words_add(&w, "%s", text);
+    add_sold(&w, s);
     for (size_t i = 0; i < s->n && text[0] == '\0' && !fit_is_lower_bound(s); i++)
         if (s->device.takes_contexts && s->fits[i].card_context_bytes > 0 && w.n == 0)
             words_add(&w, "On %s about %s are set aside for the CUDA context and libraries (context=, doc/limits.md).",

@@ -235,15 +235,27 @@ void device_say_shared(const char *card, char *text, size_t room)
                  "page cache and a carve-out take of it is not known, so that what fits here may not fit there.", card);
 }
 
+const struct device_model *device_sold(const struct device_choice *d, uint64_t *left_bytes)
+{
+    char device[CARD_BYTES];
+    const struct device_model *sold = card_meant(d->typed, device);
+    if (sold == NULL || !d->has_total || d->config.context_bytes > 0)
+        return NULL;
+    const struct card_context *c = card_context_of(sold->name);
+    *left_bytes = sold->total_bytes - (c != NULL ? c->bytes : 0);
+    return sold;
+}
+
 /* A size that cards are sold with: nobody's card has so much. */
 static void say_bare_size(const struct device_choice *d, char *text, size_t room)
 {
-    char device[CARD_BYTES], has[UNITS_TEXT];
-    const struct device_model *sold = card_meant(d->typed, device);
-    if (sold != NULL && d->has_total && d->config.context_bytes == 0)
+    char has[UNITS_TEXT], left[UNITS_TEXT];
+    uint64_t left_bytes;
+    const struct device_model *sold = device_sold(d, &left_bytes);
+    if (sold != NULL)
         snprintf(text, room, "%s is taken as it stands, with nothing set aside. A card that is sold with it has less: "
-                 "%s shows %s, before the CUDA context.", d->typed, sold->name,
-                 units_format_bytes(sold->total_bytes, has));
+                 "%s shows %s, and leaves %s beside the CUDA context.", d->typed, sold->name,
+                 units_format_bytes(sold->total_bytes, has), units_format_bytes(left_bytes, left));
 }
 
 void device_say_context(const struct device_choice *d, char *text, size_t room)

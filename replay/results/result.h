@@ -52,6 +52,10 @@ bool device_shares_host(const char *card);
 /* What is not known of such a card; "" for any other card, or NULL. */
 void device_say_shared(const char *card, char *text, size_t room);
 
+/* The card that a person may mean by a plain size: of those sold with it the one that shows least, and what it leaves
+ * beside its context. NULL, and nothing written: no such size was typed. */
+const struct device_model *device_sold(const struct device_choice *d, uint64_t *left_bytes);
+
 /* One sentence on what the choice takes off the card for context and libraries. "" for nothing. */
 void device_say_context(const struct device_choice *d, char *text, size_t room);
 

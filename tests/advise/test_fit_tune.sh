@@ -31,6 +31,17 @@ has fit.json '"smallest_card_bytes": 2222981120, .*"context_bytes": 0, "context_
 expect_status 0 fit rounds.trace --policy best-fit --device t4-16g,context=2MiB --json fit.json
 has fit.json '"context_bytes": 2097152, "context_source": "context= of --device"'
 
+# A size that cards are sold with is bare, and what such a card leaves is said beside it.
+expect_status 0 fit rounds.trace --policy best-fit --policy expandable_segments:True --device 2118MiB --json fit.json
+has fit.json '"sold_card": null, "sold_card_left_bytes": null'
+expect_status 0 fit rounds.trace --device 16GiB --json fit.json
+has out '16GiB is taken as it stands.* quadro-rtx5000-16g shows 14.56 GiB, and leaves 14.4[0-9] GiB beside the CUDA context'
+has fit.json '"sold_card": "quadro-rtx5000-16g", "sold_card_left_bytes": 15[0-9]*,'
+expect_status 0 tune rounds.trace --device 16GiB --json tune.json
+has tune.json '"sold_card": "quadro-rtx5000-16g"'
+printf 'op,ptr,size\nalloc,1,16106127360\nfree,1,0\n' >large.csv
+expect_status 0 fit large.csv --device 16GiB
+has out '+1024 MiB v100-16g.*best-fit needs 15 GiB, so it does not run there'
 # All named cards are NVIDIA's: none is named for another platform, and a Jetson's is a Jetson.
 for system in rocm rocm-windows xpu mps npu; do
     expect_status 0 fit rounds.trace --system $system --json fit.json
