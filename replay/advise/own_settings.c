@@ -56,8 +56,8 @@ static const char *at_least(const struct own_settings *s)
 static void add_live(struct words *w, const struct own_settings *s)
 {
     char live[TEXT_NUMBER];
-    words_add(w, "live data peaks at %s%s in %s's allocator", at_least(s), text_mib(s->fit.bounds.live_bytes, live),
-              platform_words(s->platform));
+    words_add(w, "live data peaks at %s%s in %s's allocator", text_mib(s->fit.bounds.live_bytes, live),
+              fit_is_lower_bound(&s->fit) ? " or more" : "", platform_words(s->platform));
 }
 
 void own_settings_add_verdict(struct words *w, const struct own_settings *s)

@@ -112,7 +112,7 @@ static enum err put_card(const struct device_choice *device, uint64_t bytes, uin
 static enum err take_card(struct trace_reader *trace, const struct device_choice *device, const struct why *y,
                           const struct replay_config *cfg, struct page_answer *out, struct err_detail *err)
 {
-    const bool is_least = coverage_is_lower_bound(&y->coverage);
+    const bool is_least = y->is_of_xla ? fit_is_lower_bound(&y->own.fit) : coverage_is_lower_bound(&y->coverage);
     if (y->library != PLATFORM_UNKNOWN)
         return ERR_OK;                           /* its calls do not tell what it needs */
     const struct policy_spec *spec = y->is_of_xla ? &y->own.fit.specs[0] : &y->tune.baseline.spec;
@@ -143,7 +143,7 @@ static enum err take_card(struct trace_reader *trace, const struct device_choice
     out->card = strdup(w.text);
     if (out->card == NULL)
         return ERR_HOST_NOMEM;
-    const bool is_figure = !y->has_refusal && out->as_it_ran != VERDICT_NONE && out->range == NULL;
+    const bool is_figure = !y->has_refusal && out->range == NULL && (out->as_it_ran != VERDICT_NONE || y->is_of_xla);
     return is_figure ? put_card(device, fit.smallest_bytes, y->reserved, is_least, out) : ERR_OK;
 }
 
