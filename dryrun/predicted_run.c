@@ -62,7 +62,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-enum followed { FOLLOWED_NOT, FOLLOWED_EPOCH, FOLLOWED_ALL, FOLLOWED_BY_NOTHING };
+enum followed { FOLLOWED_NOT, FOLLOWED_EPOCH, FOLLOWED_ALL, FOLLOWED_BY_NOTHING, FOLLOWED_IN_PARTS };
 
 /* What PyTorch's hook says of a process that has optimizers (cudasim/python/replay_steps.py). */
 struct told_steps {
@@ -99,8 +99,9 @@ static void take_told(const struct told_steps *told, struct predicted_run *run)
     if (told->repeated <= run->optimizer_steps)
         return;
     run->optimizer_steps = told->repeated;
-    run->was_followed = told->followed == FOLLOWED_EPOCH || told->followed == FOLLOWED_ALL;
-    run->ran_to_end = told->followed == FOLLOWED_ALL;
+    run->turns_differ = told->followed == FOLLOWED_IN_PARTS;
+    run->ran_to_end = told->followed == FOLLOWED_ALL || run->turns_differ;
+    run->was_followed = told->followed == FOLLOWED_EPOCH || run->ran_to_end;
     run->ends_with_steps = told->followed == FOLLOWED_BY_NOTHING;
     run->told_growth_bytes = told->growth_bytes;
     run->cut_reserved_bytes = told->cut_reserved_bytes;
@@ -475,7 +476,8 @@ bool predicted_run_grows(const struct predicted_run *run)
 bool predicted_run_is_unseen(const struct predicted_run *run)
 {
     const bool is_over = run->ends_with_steps && run->whole_steps > 0;
-    return run->end != RUN_ENDED && !run->ran_to_end && !is_over && !predicted_run_grows(run);
+    const bool was_seen = run->end == RUN_ENDED || (run->ran_to_end && !run->turns_differ) || is_over;
+    return !was_seen && !predicted_run_grows(run);
 }
 
 /* ---- the run ---- */

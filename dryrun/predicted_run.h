@@ -81,6 +81,7 @@ struct predicted_run {
     struct told_rhythm rhythm;       /* of these */
     bool  was_followed;              /* loops were cut short after these, and what follows an epoch was seen */
     bool  ran_to_end;                /* and it came to its end */
+    bool  turns_differ;              /* those that were skipped are like none that was seen */
     bool  ends_with_steps;           /* nothing that asks for memory follows these or the loop around its model,
                                       * as its source tells */
     uint64_t cut_reserved_bytes;     /* PyTorch had reserved so much before these loops were cut short */
@@ -115,7 +116,7 @@ bool predicted_run_is_out_of_jax(const struct predicted_run *run);
  * JAX does at its start. */
 bool predicted_run_adapts(const struct predicted_run *run);
 
-/* Whether it was stopped although something follows, or may: what it takes in the end is not known. */
+/* Whether something that it does after these steps was not seen, or may not have been: it may take more. */
 bool predicted_run_is_unseen(const struct predicted_run *run);
 
 /* Whether it was stopped while each step held more than the one before: what it takes in the end is not known. */

@@ -51,7 +51,8 @@ static void assume_steps(struct words *w, const struct predicted_run *run)
 {
     if (run->ran_to_end)
         words_add(w, "Once the program had made %" PRIu64 " equal steps (--steps), its loops were cut short, and it "
-                  "went on to its end; --steps 0 runs them whole.", run->whole_steps);
+                  "went on to its end%s; --steps 0 runs them whole.", run->whole_steps,
+                  run->turns_differ ? ". The turns of a loop differ, and not all were seen" : "");
     else if (run->ends_with_steps)
         words_add(w, "The program was stopped once it had made %" PRIu64 " equal steps (--steps). Nothing that asks "
                   "for memory stands after their loop in its source.", run->whole_steps);

@@ -55,8 +55,8 @@ TURNS_REQUESTS = 20000               # loops around the one that was cut short t
 PARTS_MOST = 16                      # turns that are seen of a loop that is cut short, at equal distances
 LATER_REQUESTS = 5000                # of an optimizer whose steps came after a loop was cut short
 
-# What was seen after equal steps: none, an epoch's end, all; there is nothing.
-NOT_FOLLOWED, EPOCH_FOLLOWED, ALL_FOLLOWED, FOLLOWED_BY_NOTHING = range(4)
+# What was seen after equal steps: none, an epoch's end, all; there is nothing; all but turns that differ.
+NOT_FOLLOWED, EPOCH_FOLLOWED, ALL_FOLLOWED, FOLLOWED_BY_NOTHING, PART_FOLLOWED = range(5)
 
 
 def _sum(stats, name, what):
@@ -129,6 +129,24 @@ class _Optimizer:
         first, last = self.steps[n // 2], self.steps[-1]
         grown = max(last[1] - first[1], 0) // max(n - 1 - n // 2, 1)
         return grown if grown * MATTERS > last[2] else 0
+
+
+class _Skipped:
+    """The turns after which others were skipped. If some in a row differ each from the one before, and from the steps
+    that repeated, those in between differ, too: there are more stages than turns that were seen."""
+
+    IN_A_ROW = 3
+
+    def __init__(self):
+        self.usual = set()           # what the steps that repeated did
+        self.last, self.n_new = {}, {}               # by a loop's place
+        self.differ = False
+
+    def add(self, place, did):
+        is_new = place in self.last and did != self.last[place] and did not in self.usual
+        self.n_new[place] = self.n_new.get(place, 0) + 1 if is_new else 0
+        self.last[place] = did
+        self.differ = self.differ or self.n_new[place] == self.IN_A_ROW
 
 
 class _Loaders:
@@ -221,6 +239,7 @@ class Steps:
         self.cost = 1                                        # requests of one of the steps that repeated
         self.parts = {}                                      # by a loop's place: the parts in which it is skipped
         self.left = {}                                       # by a loop's key: the turns left when one was skipped
+        self.skipped = _Skipped()
         self.has_left = False                                # a loop was left, and another came to its steps
         self.followed, self.is_refused = NOT_FOLLOWED, False # at the program's end
         self.rhythm_until = 0                                # steps that are waited for
@@ -264,6 +283,7 @@ class Steps:
         steps = self.known.setdefault(optimizer, _Optimizer())
         requests = _sum(stats, "allocation", "allocated")
         if optimizer in self.settled:
+            steps.add(stats)
             self.leave_loops_if_possible(optimizer, requests)
         elif requests > 0:
             steps.add(stats)
@@ -281,6 +301,7 @@ class Steps:
             return
         if has_settled:
             self.cost = max(1, steps.steps[-1][0][0])
+            self.skipped.usual.update(step[0] for step in steps.steps[-period * self.least:])
             self.begin_to_leave(steps.counts[0], steps.steps[-1][3])
         elif n >= GROWING_STEPS and (len(steps.stairs()) != 1 or not steps.may_rise(self.least)):
             self.end(n, growth=steps.growth(), every=steps.every())
@@ -341,19 +362,19 @@ class Steps:
         if loops and not lasted:
             return True
         if self.turns > TURNS_REQUESTS:
-            self.end_loops((loop for loop in lasted[1:] if loop.has_turned(first)), 3 * self.cost)
-        return self.cut_short(lasted) and self.turns <= 3 * TURNS_REQUESTS
+            self.end_loops((loop for loop in lasted[1:] if loop.has_turned(first)), 3 * self.cost, optimizer)
+        return self.cut_short(lasted, optimizer) and self.turns <= 3 * TURNS_REQUESTS
 
-    def cut_short(self, lasted):
+    def cut_short(self, lasted, optimizer):
         """Ends the innermost. False: none can."""
         is_loader = _Loaders.kind()
         can_end = [loop for loop in lasted if loop.can_end(is_loader)]
         if (not can_end or can_end[0] is not lasted[0]) and self.loaders.end_fed():
             return True
-        self.end_loops(can_end[:1], self.cost)
+        self.end_loops(can_end[:1], self.cost, optimizer)
         return len(can_end) > 0
 
-    def end_loops(self, loops, turn_requests):
+    def end_loops(self, loops, turn_requests, optimizer):
         """Skips turns of each, once in a turn of it. The first time at a place, some turns in between are seen."""
         for loop in loops:
             if loop.left is not None and loop.left == self.left.get(loop.key):
@@ -362,6 +383,8 @@ class Steps:
             loop.end(_Loaders.kind(), self.loaders.ending.add, parts)
             self.parts[loop.place] = max(1, parts - 1)
             self.left[loop.key] = loop.turns_left()
+            if loop.left is not None and self.left[loop.key] < loop.left:
+                self.skipped.add(loop.place, self.known[optimizer].steps[-1][0])
 
     def end_so_far(self):
         self.end(self.repeated, EPOCH_FOLLOWED if self.has_left else NOT_FOLLOWED)
@@ -373,7 +396,7 @@ class Steps:
         if has_failed and not self.is_refused:
             print("replay: the error is ours: predict cut the program's loops short, to see what follows. What was "
                   "seen before it counts.", file=sys.stderr)
-        self.followed = NOT_FOLLOWED if has_failed else ALL_FOLLOWED
+        self.followed = NOT_FOLLOWED if has_failed else PART_FOLLOWED if self.skipped.differ else ALL_FOLLOWED
         return self.is_refused or not has_failed
 
     def tell_end(self):

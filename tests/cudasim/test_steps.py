@@ -332,6 +332,20 @@ def ends_in_a_quiet_call():
     return out
 
 
+def differ(*turns):
+    skipped = replay_steps._Skipped()
+    skipped.usual = {1}
+    for did in turns:
+        skipped.add("place", did)
+    return skipped.differ
+
+
+def test_skipped():
+    expect("each turn differs", differ(1, 1, 2, 3, 4, 4, 4))
+    expect("stages are seen", not differ(1, 2, 3, 3, 4, 5, 5, 6))
+    expect("usual ones do not", not differ(2, 1, 3, 1, 4, 1, 5))
+
+
 def say():
     open(os.devnull, "w").write("done")
 
@@ -389,5 +403,6 @@ test_stairs()
 test_waits()
 test_rhythm()
 test_loops()
+test_skipped()
 test_follows()
 sys.exit(failures > 0)

@@ -205,6 +205,10 @@ is a.json is_seen_to_end false
 expect 'unless it came to its end with its loops cut short' 0 'of 1 GiB, loops cut short after 5 equal steps.' \
     env SEEN=2 "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
 is a.json is_seen_to_end true
+expect 'nor if turns that were skipped are like none that was seen' 4 'The turns of a loop differ, and not all were' \
+    env SEEN=4 "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
+is a.json is_seen_to_end false
+is a.json high_bytes null
 expect 'or nothing follows its loop' 0 'of 1 GiB, as 5 equal steps show, and nothing follows' \
     env SEEN=3 "$replay" predict --device 1GiB --json a.json -o o -- ./validates.sh
 is a.json is_seen_to_end true
