@@ -651,7 +651,8 @@ static enum err row_widen(struct prediction *p, struct predicted_row *row, enum 
     if (e != ERR_OK)
         return p->showed_nothing || e == ERR_INTERRUPTED ? ERR_OK : e;
     peak_range_widen(&row->range, source, &other, &bounds);
-    row->range.is_endless = row->range.is_endless || predicted_run_is_unseen(&run->made);
+    if (level != RUN_OTHER)                      /* one other way of many, for a short time */
+        row->range.is_endless = row->range.is_endless || predicted_run_is_unseen(&run->made);
     const bool may_fit = row->fits || row->may_fit || bounds.fits_ever;
     row->fits = row->fits && bounds.fits_always && is_served(p, run);
     row->may_fit = may_fit && !row->fits && is_served(p, run);
