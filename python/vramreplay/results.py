@@ -1363,6 +1363,9 @@ class Fit(Result):
     trace: Coverage
     #: the recording ends before the program's first step did; null: it does not, or nothing tells
     first_step: Optional[FirstStep]
+    #: what why says of a leak that the recording shows, whose line it is and that no card cures it; null: it
+    #: shows none
+    leak: Optional[str]
     #: sizes of cards are multiples of it
     granule_bytes: int
     #: most that was requested and not freed at once: no allocator needs less
@@ -1517,6 +1520,9 @@ class Tune(Result):
     is_lower_bound: bool
     #: the recording ends before the program's first step did; null: it does not, or nothing tells
     first_step: Optional[FirstStep]
+    #: what why says of a leak that the recording shows, whose line it is and that no setting cures it; null: it
+    #: shows none
+    leak: Optional[str]
     #: as after --device
     device: str
     #: set aside on it for the CUDA context and the libraries
@@ -1551,6 +1557,8 @@ class Tune(Result):
     #: if the recording does not tell what follows the refused request: the setting under which that request is
     #: served
     serves_refused: Optional[Setting]
+    #: if the program leaks: the setting under which the refused request is served, which only delays the end
+    delays_leak: Optional[Setting]
     #: if nothing is recommended: what is better on this recording, although most of its copies do not confirm
     #: it
     best_here_only: Optional[Setting]

@@ -144,6 +144,8 @@ static enum err find_all(struct fit_answer *s, const struct replay_config *cfg, 
     if (e == ERR_OK)
         e = first_step_read(s->trace, &s->coverage, &s->first, err);
     if (e == ERR_OK)
+        e = growth_warn(s->trace, &s->coverage, &s->leak, err);
+    if (e == ERR_OK)
         e = bounds_find(s->trace, s->coverage.caught_before, true, &s->bounds, err);
     for (size_t i = 0; i < s->n && e == ERR_OK; i++)
         e = fit_find(s->trace, &s->specs[i], &s->device, s->bounds.live_bytes, &caught, &s->fits[i], err);

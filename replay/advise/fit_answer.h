@@ -8,6 +8,7 @@
 #include "replay/plan/bounds.h"
 #include "replay/recording/coverage.h"
 #include "replay/recording/first_step.h"
+#include "replay/recording/growth_say.h"
 #include "replay/recording/recorded_platform.h"
 #include "report/rows/winner.h"
 
@@ -30,6 +31,7 @@ struct fit_answer {
     struct bounds         bounds;
     struct coverage       coverage;
     struct first_step     first;
+    struct words          leak;                  /* what is said of a leak, which no card cures; empty: none */
     struct policy_spec   *specs;
     struct fit           *fits;
     struct filled_step   *filled;                /* by policy: if the cut step goes on as the one before */

@@ -284,6 +284,7 @@ enum err fit_answer_print(FILE *out, const struct fit_answer *s, size_t columns)
     coverage_print(out, &s->coverage);
     fresh_start_print(out, s->trace);
     first_step_print(out, &s->first);
+    growth_warning_print(out, &s->leak);
     print_best(out, s);
     return fit_answer_print_tried(out, s, columns);
 }

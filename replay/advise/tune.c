@@ -395,6 +395,8 @@ static enum tune_advice advice_on(const struct tune *t, const struct tune_finali
     const bool gets_through = t->is_judged && f->runs_filled && f->lasted == t->pattern.turns;
     if (!finalist_gains(t, f) || (!gets_through && t->baseline.trial.fits))
         return TUNE_NOTHING;
+    if (t->leak.n > 0 && !t->baseline.trial.fits)
+        return TUNE_DELAYS_LEAK;
     if (!gets_through)
         return TUNE_SERVES_REFUSED;
     if (!t->baseline.trial.fits)
@@ -705,6 +707,8 @@ enum err tune_run(struct trace_reader *trace, const struct device_choice *device
     caught.caught_before = out->coverage.caught_before;
     if (e == ERR_OK && !asked->only_cure && !asked->only_baseline)
         e = first_step_read(trace, &out->coverage, &out->first, err);
+    if (e == ERR_OK && !asked->only_cure && !asked->only_baseline)
+        e = growth_warn(trace, &out->coverage, &out->leak, err);
     if (e == ERR_OK)
         e = tuner_choose_release(&r, asked->release, err);
     out->platform = find_platform(&r);

@@ -18,6 +18,7 @@
 #include "replay/advise/pinned_holes.h"
 #include "replay/advise/played_on.h"
 #include "replay/recording/first_step.h"
+#include "replay/recording/growth_say.h"
 #include "replay/plan/bounds.h"
 #include "report/rows/winner.h"
 
@@ -54,6 +55,7 @@ enum tune_advice {
     TUNE_HERE_ONLY,                  /* it does better on the recording, but not in most copies */
     TUNE_SERVES_REFUSED,             /* it serves the request that was refused when recorded; but whether it would get
                                       * the program through is not on record (tune.is_judged) */
+    TUNE_DELAYS_LEAK,                /* likewise, but the program leaks: no setting is recommended */
     TUNE_WITH_CAUTION,               /* it saves a recording that runs out of memory, but few of its copies */
     TUNE_RECOMMENDED,
 };
@@ -80,6 +82,7 @@ struct tune {
     struct bounds      bounds;
     struct coverage    coverage;                 /* of the recording */
     struct first_step  first;                    /* likewise; not looked at for a cure or the baseline alone */
+    struct words       leak;                     /* likewise: what is said of a leak; empty: none */
     uint64_t           usable_bytes;             /* of the card, without context and others; DEVICE_UNLIMITED */
     struct tune_entry  baseline;                 /* the recorded settings; `settings` is not filled in */
     bool               is_baseline_recorded;     /* else the release's defaults: the recorded settings are not known, or

@@ -430,6 +430,16 @@ static void print_served_early(FILE *out, const struct tune *t)
     words_print(out, &w, 0, 2);
 }
 
+/* The leak itself is told before. */
+static void print_delay(FILE *out, const struct tune *t)
+{
+    struct words w = { .n = 0 };
+    words_add(&w, "No setting is recommended, because none cures a leak. ");
+    words_add_settings(&w, t, &t->entries[t->winner].settings);
+    words_add(&w, " serves the refused request, which only delays the end.");
+    words_print(out, &w, 0, 2);
+}
+
 static void print_served(FILE *out, const struct tune *t)
 {
     if (!tune_may_serve(t)) {
@@ -451,6 +461,9 @@ static void print_advice(FILE *out, const struct tune *t)
     case TUNE_SERVES_REFUSED:
         print_served(out, t);
         print_how_to_find_out(out, t);
+        break;
+    case TUNE_DELAYS_LEAK:
+        print_delay(out, t);
         break;
     case TUNE_HERE_ONLY:
         print_best_here(out, t);
@@ -535,6 +548,7 @@ enum err tune_answer_print(FILE *out, const struct tune_answer *s)
     coverage_print(out, &t->coverage);
     fresh_start_print(out, s->trace);
     first_step_print(out, &t->first);
+    growth_warning_print(out, &t->leak);
     if (runs) {
         print_advice(out, t);
     } else {

@@ -5,6 +5,7 @@
 #include "base/torch_sizes.h"
 #include "base/units.h"
 #include "replay/advise/settings_paste.h"
+#include "replay/recording/growth_say.h"
 #include "replay/recording/phases.h"
 #include "replay/recording/recorded_settings.h"
 #include "replay/why/card_tools.h"
@@ -24,11 +25,6 @@ enum { MORE_SHARE = 8 };
 
 /* A part of what thawed is worth a word from this share of it on. */
 enum { THAW_SHARE = 20 };
-
-static const char *line_of(const struct holders *h, size_t i)
-{
-    return i < h->n ? holder_name(h, i) : "an unknown line";
-}
 
 /* ---- the first line ---- */
 
@@ -54,33 +50,6 @@ static void add_short(struct words *w, const struct why *y)
     words_add(w, "the card is short by ");
     add_at_least(w, y);
     words_add(w, "%s", text_mib(y->shortfall, a));
-}
-
-static const char *turn_word(const struct growth *g)
-{
-    static const char *const words[] = { "step", "forward pass", "backward pass", "run" };
-    return words[g->turn];
-}
-
-static const char *turns_word(const struct growth *g)
-{
-    static const char *const words[] = { "steps", "forward passes", "backward passes", "runs" };
-    return g->turns == 1 ? turn_word(g) : words[g->turn];
-}
-
-enum { RATE_TEXT = 80 };
-
-/* "172 KiB a step", "4 MiB every 20 steps" */
-static const char *rate_text(const struct growth *g, char out[static RATE_TEXT])
-{
-    char a[TEXT_NUMBER];
-    if (g->rhythm.turns > 1)
-        snprintf(out, RATE_TEXT, "%s every %" PRIu64 " %s", text_mib(g->rhythm.bytes, a), g->rhythm.turns,
-                 turns_word(g));
-    else
-        snprintf(out, RATE_TEXT, "%s a %s%s", text_mib(g->bytes_per_turn, a),
-                 g->turn == TURN_RUN ? "run of the line" : turn_word(g), g->rhythm.is_uneven ? " on average" : "");
-    return out;
 }
 
 /* A snapshot tells what was reserved and free when a request was refused, and not what others had of the card. */
@@ -133,24 +102,6 @@ static void add_full(struct words *w, const struct why *y)
                                   : ". No allocator setting makes live data smaller.");
 }
 
-static void add_leak(struct words *w, const struct growth *g)
-{
-    char a[TEXT_NUMBER], rate[RATE_TEXT];
-    const char *or_else = g->may_be_one_pass ? ", or one long forward pass"
-                          : g->of_evaluation ? ", results of an evaluation that are kept"
-                          : g->may_be_meant  ? ", or a cache that is meant to grow"
-                          : g->of_two_sets   ? ", or two copies that are meant to stay"
-                          : g->of_two_turns  ? ", as far as two steps tell" : "";
-    if (g->of_refusal)
-        words_add(w, "A leak: %s are still held from before the program caught an out-of-memory error, at %s.",
-                  text_mib(g->bytes, a), line_of(&g->lines, 0));
-    else if (g->turns == 0)
-        words_add(w, "A leak%s: live memory grew by %s, mostly by requests of %s.", or_else, text_mib(g->bytes, a),
-                  line_of(&g->lines, 0));
-    else
-        words_add(w, "A leak%s: live memory grows by %s, at %s.", or_else, rate_text(g, rate), line_of(&g->lines, 0));
-}
-
 static void add_not_in_force(struct words *w, const struct why *y)
 {
     words_add(w, "The setting is not in force: %s.", y->settings.lost);
@@ -196,7 +147,7 @@ static void add_one_tensor(struct words *w, const struct why *y)
 
 static void add_grown(struct words *w, const struct why *y)
 {
-    add_leak(w, &y->growth);
+    growth_say(w, &y->growth);
 }
 
 static void add_larger_input(struct words *w, const struct why *y)
@@ -679,7 +630,7 @@ static void print_room_in_pieces(FILE *out, const struct why *y)
     words_add(&w, "- If it is a cache with a limit that it had not reached: %s (%.0f%%) of the card are free in "
                   "pieces, and the setting %s makes room for up to %" PRIu64 " more %s of it. A leak it only delays.",
               text_mib(why_unusable(y), a), 100.0 * (double)why_unusable(y) / (double)y->usable,
-              winner_text(y, setting), more, turns_word(&(struct growth){ .turn = y->growth.turn }));
+              winner_text(y, setting), more, growth_turns_word(&(struct growth){ .turn = y->growth.turn }));
     words_print_screen(out, &w);
 }
 
@@ -696,7 +647,7 @@ static void print_growth(FILE *out, const struct why *y)
     words_add(&w, "- All that grows holds %s in %" PRIu64 " request%s.", text_mib(g->held_bytes, a), g->held_requests,
               g->held_requests == 1 ? "" : "s");
     if (g->turns > 0)
-        words_add(&w, " It grew in %" PRIu64 " %s.", g->turns, turns_word(g));
+        words_add(&w, " It grew in %" PRIu64 " %s.", g->turns, growth_turns_word(g));
     if (g->before_requests > 0)
         words_add(&w, " Of these %" PRIu64 " are from before the recording, and counted because they are of just the "
                       "size that this line goes on leaving.", g->before_requests);

@@ -177,4 +177,16 @@ has fit.json '"first_step": null'                                      # it made
 expect_status 0 fit "$samples/gpt-fp32.trace.zst" --device t4-16g
 has out 'If that is of another class than t4-16g, PyTorch may take other kernels there'
 
+# Of a leak both say what `why` says, and no setting is recommended.
+leak="$3/tests/dying/recordings/outputs_of_validation_steps.zst"
+expect_status 0 why "$leak"
+has out 'A leak, results of an evaluation that are kept: live memory grows by .* outputs_of_validation_steps'
+said=$(tr -s ' \n' ' ' <out | sed 's/ What to do:.*//; s/^.*\(A leak\)/\1/')
+expect_status 0 fit "$leak"
+has out "$said No setting and no card cures it"
+expect_status 0 tune "$leak" --json tune.json
+has tune.json '"leak": "A leak, results of an evaluation .*"recommended": null, .*"delays_leak": { *"conf"'
+expect_status 0 tune "$leak"
+has out "$said No setting and no card cures it.*No setting is recommended, because none cures a leak"
+
 [ "$failures" = 0 ]
