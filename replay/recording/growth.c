@@ -1013,6 +1013,31 @@ enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_
     return e;
 }
 
+static bool may_be_else(const struct growth *g)
+{
+    return g->may_be_one_pass || g->may_be_meant || g->of_two_sets || g->of_two_turns || g->of_refusal;
+}
+
+enum err growth_find_in_run(struct trace_reader *trace, struct growth *out, struct err_detail *err)
+{
+    const struct trace_info *info = trace_info(trace);
+    struct holdings h = { .n = 0 };
+    enum err e = growth_find(trace, info->events, info->peak_requested_bytes, out, err);
+    if (e != ERR_OK || out->is_found || info->n_stacks == 0)
+        return e;
+    growth_close(out);
+    e = holdings_read(trace, MOMENT_PEAK, 0, &h, err);
+    const uint64_t moment = h.moment;
+    holdings_close(&h);
+    if (e == ERR_OK)
+        e = growth_find(trace, moment, info->peak_requested_bytes, out, err);
+    if (!may_be_else(out))
+        return e;
+    growth_close(out);
+    *out = (struct growth){ .is_found = false };
+    return e;
+}
+
 enum err growth_take_lines(struct trace_reader *trace, const struct holdings *h, uint64_t moment, struct growth *out,
                            struct err_detail *err)
 {

@@ -69,6 +69,10 @@ struct growth {
 MUST_USE enum err growth_find(struct trace_reader *trace, uint64_t moment, uint64_t need_bytes, struct growth *out,
                               struct err_detail *err);
 
+/* The same of a run in which nothing is refused: at its end, and if nothing is found there at its peak, because what
+ * was kept goes when the program ends. At the peak a line must be known, and what may be something else is none. */
+MUST_USE enum err growth_find_in_run(struct trace_reader *trace, struct growth *out, struct err_detail *err);
+
 /* For those that find a growth: takes the lines of what is held of it, `h`, with all that they hold before event
  * `moment`. */
 MUST_USE enum err growth_take_lines(struct trace_reader *trace, const struct holdings *h, uint64_t moment,

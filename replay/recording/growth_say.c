@@ -64,16 +64,14 @@ static enum err find_at_end(struct trace_reader *trace, const struct coverage *c
                             struct err_detail *err)
 {
     struct holdings h = { .n = 0 };
-    uint64_t moment = trace_info(trace)->events, need = trace_info(trace)->peak_requested_bytes;
     *out = (struct growth){ .is_found = false };
-    if (c->refusals > 0) {
-        const enum err e = holdings_read(trace, MOMENT_REFUSAL, 0, &h, err);
-        if (e != ERR_OK)
-            return e;
-        moment = h.moment;
-        need = add_capped(h.bytes, c->refused_bytes);
-        holdings_close(&h);
-    }
+    if (c->refusals == 0)
+        return growth_find_in_run(trace, out, err);
+    const enum err e = holdings_read(trace, MOMENT_REFUSAL, 0, &h, err);
+    if (e != ERR_OK)
+        return e;
+    const uint64_t moment = h.moment, need = add_capped(h.bytes, c->refused_bytes);
+    holdings_close(&h);
     return growth_find(trace, moment, need, out, err);
 }
 

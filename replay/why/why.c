@@ -105,9 +105,9 @@ static bool joins_what_is_held(const struct why *w)
 /* Who holds more and more. What joins results in one request is no growth of its own: they alone must have grown. */
 static enum err read_growth(struct why *w, struct trace_reader *trace, struct err_detail *err)
 {
-    const uint64_t peak = trace_info(trace)->peak_requested_bytes;
-    const uint64_t need = !w->has_refusal ? peak : add_capped(w->live, w->asked);
-    enum err e = growth_find(trace, w->moment, need, &w->growth, err);
+    if (!w->has_refusal)
+        return growth_find_in_run(trace, &w->growth, err);
+    enum err e = growth_find(trace, w->moment, add_capped(w->live, w->asked), &w->growth, err);
     if (e != ERR_OK || w->growth.is_found || !joins_what_is_held(w))
         return e;
     growth_close(&w->growth);

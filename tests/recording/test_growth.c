@@ -213,6 +213,37 @@ Test(growth, a_late_one_is_found_after_many_steps_without)
     expect_growth(&s, true, "the last steps keep a tensor each");
 }
 
+/* Something of each step is kept, and given up when the program ends. */
+static void expect_in_run(bool has_stacks, bool keeps, bool is_growth)
+{
+    struct script s = script_open(has_stacks);
+    struct trace_reader *trace;
+    struct growth g;
+    struct err_detail err = { .text = "" };
+    uint64_t kept[STEPS];
+    for (size_t i = 0; i < STEPS; i++) {
+        step(&s, MIB);
+        kept[i] = request(&s, KEPT, MIB);
+        if (!keeps)
+            end(&s, kept[i], MIB);
+    }
+    step(&s, MIB);
+    for (size_t i = 0; i < STEPS && keeps; i++)
+        end(&s, kept[i], MIB);
+    MUST(trace_finish_open(s.w, "a script", &trace, &err));
+    MUST(growth_find_in_run(trace, &g, &err));
+    cr_expect_eq(g.is_found, is_growth, "%s stacks", has_stacks ? "with" : "without");
+    growth_close(&g);
+    trace_close(trace);
+}
+
+Test(growth, in_a_run_that_ends_well_it_is_found_at_the_peak)
+{
+    expect_in_run(true, true, true);
+    expect_in_run(true, false, false);
+    expect_in_run(false, true, false);
+}
+
 Test(growth, what_fills_once_is_none)
 {
     for (int has_stacks = 0; has_stacks <= 1; has_stacks++) {
