@@ -529,8 +529,11 @@ def _record_jax(plugin):
 
 
 class _Loader(importlib.abc.Loader):
-    def __init__(self, loader, imported):
-        self.loader, self.imported = loader, imported
+    def __init__(self, loader, finder):
+        self.loader, self.finder = loader, finder
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
 
     def create_module(self, spec):
         return self.loader.create_module(spec)
@@ -538,11 +541,14 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         self.loader.exec_module(module)
         module.__spec__.loader = module.__loader__ = self.loader
-        _safely(self.imported, module)
+        if self.finder in sys.meta_path:
+            sys.meta_path.remove(self.finder)
+            _safely(self.finder.imported, module)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Calls found(spec) before a module is imported, and imported(module) after it."""
+    """Calls found(spec) before a module is imported, and imported(module) after it. Many look for a module before they
+    import it, as transformers does for torch: it is found as often as that."""
 
     def __init__(self, name, imported, found=None):
         self.name, self.imported, self.found = name, imported, found
@@ -550,12 +556,11 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name != self.name:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
             if self.found is not None:
                 _safely(self.found, spec)
-            spec.loader = _Loader(spec.loader, self.imported)
+            spec.loader = _Loader(spec.loader, self)
         return spec
 
 
