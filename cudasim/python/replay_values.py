@@ -29,6 +29,7 @@ import re
 import struct
 import sys
 import threading
+import time
 import weakref
 
 import torch
@@ -41,6 +42,7 @@ import replay_guesses
 from replay_decisions import awaiting_line, calm_answer, chooses, deciding_line, going_on, is_counted, is_only_said, \
     may_end, may_wait, turning_number
 
+LETS_GO_WITHIN_S = 0.5                               # a thread of its modes, at the program's end
 PLAIN = (torch.Tensor, torch.nn.Parameter)           # types whose tensors lie on the card themselves
 FLOAT_BYTES = 64 << 10                               # floating point is data sooner than integers are
 MANY_BYTES = 1 << 20                                 # a tensor of so much is large
@@ -1486,6 +1488,15 @@ def install():
     _watch_operators(mode)
     _watch_scripts(mode)
     mode.__enter__()
+    atexit.register(_let_go, sys.getrefcount(mode))
+
+
+def _let_go(n_at_rest):
+    """The thread of a backward pass holds the modes of who began it a little longer than the pass lasts, and wants Python
+    to let go of them. If it finds that Python has ended, it ends the program by an abort."""
+    end = time.monotonic() + LETS_GO_WITHIN_S
+    while sys.getrefcount(mode) > n_at_rest and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def _watch_free_memory(lines):
