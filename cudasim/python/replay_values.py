@@ -1492,8 +1492,8 @@ def install():
 
 
 def _let_go(n_at_rest):
-    """The thread of a backward pass holds the modes of who began it a little longer than the pass lasts, and wants Python
-    to let go of them. If it finds that Python has ended, it ends the program by an abort."""
+    """The thread of a backward pass holds the modes of who began it a little longer than the pass lasts, and wants
+    Python to let go of them. If it finds that Python has ended, it ends the program by an abort."""
     end = time.monotonic() + LETS_GO_WITHIN_S
     while sys.getrefcount(mode) > n_at_rest and time.monotonic() < end:
         time.sleep(0.001)
