@@ -301,8 +301,8 @@ def steps(case):
 def validation(case):
     """What follows the epochs is seen; a program that fails because a loop ended is answered without."""
     def peak(*words):
-        _, answer, out, _ = case.predict("--device", "4GiB", *words)
-        return answer["cards"][0]["peak_reserved_bytes"], answer["ended"], answer["fits"], "not seen" in out
+        _, answer, *_ = case.predict("--device", "4GiB", *words)
+        return answer["cards"][0]["peak_reserved_bytes"], answer["ended"], answer["fits"], not answer["is_seen_to_end"]
     program = "--", sys.executable, "epochs.py"
     whole = peak("--steps", "0", *program, "epochs", "0")
     for n in "0", "2":
