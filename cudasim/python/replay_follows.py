@@ -86,6 +86,8 @@ class _Reader:
             return called in {"len", "int", "float", "round", "item", "time", "perf_counter", "monotonic", "str"}
         if isinstance(node, ast.BinOp):
             return self.is_plain(node.left) and self.is_plain(node.right)
+        if isinstance(node, ast.UnaryOp):
+            return self.is_plain(node.operand)
         value = replay_rhythm.value_of(node, self.variables)
         return isinstance(value, _PLAIN) and (value is not None or isinstance(node, ast.Constant))
 
@@ -110,23 +112,33 @@ class _Reader:
         return len(found) == 1 and self.depth < DEPTH_MOST and not found[0].decorator_list and \
             all(map(inner.is_quiet, found[0].body))
 
+    def is_quiet_index(self, node):
+        """A number, a text or a range names a part of a tensor; a mask or a list of places copies it."""
+        if isinstance(node, ast.Tuple):
+            return all(map(self.is_quiet_index, node.elts))
+        return isinstance(node, ast.Slice) or self.is_plain(node)
+
     def is_quiet(self, node):
         """Whether an expression or a statement asks for no memory."""
         if isinstance(node, _NOTHING) or node is None:
             return True
         if isinstance(node, ast.Call):
             return self.is_quiet_call(node)
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+            return self.is_plain(node)
         if isinstance(node, (ast.BinOp, ast.Compare, ast.AugAssign)):
             sides = [node.left, node.right] if isinstance(node, ast.BinOp) else \
                 [node.target, node.value] if isinstance(node, ast.AugAssign) else [node.left, *node.comparators]
             return all(self.is_plain(s) and self.is_quiet(s) for s in sides)
         if isinstance(node, ast.Assign):
             return self.is_quiet_assignment(node)
+        if isinstance(node, ast.Subscript):
+            return self.is_quiet_index(node.slice) and self.is_quiet(node.value)
         if isinstance(node, (ast.Constant, ast.Name)):
             return True
         if isinstance(node, (ast.Expr, ast.Return, ast.If, ast.With, ast.For, ast.Assert, ast.Raise, ast.withitem,
-                             ast.Attribute, ast.Subscript, ast.JoinedStr, ast.FormattedValue, ast.BoolOp, ast.UnaryOp,
-                             ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.Slice)):
+                             ast.Attribute, ast.JoinedStr, ast.FormattedValue, ast.BoolOp, ast.UnaryOp, ast.IfExp,
+                             ast.Tuple, ast.List, ast.Dict)):
             return all(self.is_quiet(n) for n in ast.iter_child_nodes(node)
                        if not isinstance(n, (ast.expr_context, ast.boolop, ast.unaryop)))
         return False

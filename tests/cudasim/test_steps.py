@@ -369,6 +369,33 @@ def adds_tensors():
     return out
 
 
+def takes_a_part():
+    out, losses = None, [0.5, 0.25]
+    for _ in range(1):
+        out = is_last()
+    print(losses[-1], losses[0:1], file=open(os.devnull, "w"))
+    return out
+
+
+def takes_by_a_mask():
+    out, losses, mask = None, {Model: 0.5}, Model
+    for _ in range(1):
+        out = is_last()
+    print(losses[mask], file=open(os.devnull, "w"))
+    return out
+
+
+def turns_a_sign():
+    out, total = None, Model()
+    for _ in range(1):
+        out = is_last()
+        if out is not None:
+            break
+    else:
+        print(-total)
+    return out
+
+
 def has_no_end():
     while True:
         raise StopIteration(is_last())
@@ -395,6 +422,9 @@ def test_follows():
     expect("a function that prints", alone(ends_in_a_quiet_call))
     expect("the next turn of an outer loop", not alone(has_an_outer_loop))
     expect("a sum of what may be tensors", not alone(adds_tensors))
+    expect("a part of what is there", alone(takes_a_part))
+    expect("what a mask copies", not alone(takes_by_a_mask))
+    expect("another sign of what may be a tensor", not alone(turns_a_sign))
     expect("without a loop nobody knows", not alone(is_last))
     expect("what is never reached", alone(has_no_end))
 
