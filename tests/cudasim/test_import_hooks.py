@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+ASAN = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}       # Python itself has no sanitizer
 MODULE = """
 import os
 if os.environ.pop("FAILS", None):
@@ -48,7 +49,7 @@ def main():
         pathlib.Path(folder, "program.py").write_text(PROGRAM)
         for fails in ("", "yes"):
             done = subprocess.run([replay, "run-sim", "--device", "24GiB", "--", sys.executable, "program.py"],
-                                  cwd=folder, env=dict(os.environ, FAILS=fails), capture_output=True, text=True)
+                                  cwd=folder, env=dict(os.environ, FAILS=fails, **ASAN), capture_output=True, text=True)
             if "in name" not in done.stdout.split("\n") or ("not yet" in done.stdout) != bool(fails):
                 sys.exit(f"FAILS={fails}: {done.stdout}{done.stderr}")
 
