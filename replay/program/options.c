@@ -282,9 +282,19 @@ static enum flag_id flag_find_letter(const struct flag_use *taken, char letter)
 
 /* ---- the command line ---- */
 
+static bool is_taken(const struct flag_use *taken, enum flag_id id)
+{
+    while (taken->id != N_FLAGS && taken->id != id)
+        taken++;
+    return taken->id == id;
+}
+
 static enum err refuse_unknown(const struct flag_use *taken, const char *typed, struct err_detail *err)
 {
     enum { SLIPS_MAX = 3 };                  /* more letters than that are another word */
+    if (typed[1] == 'o' && is_taken(taken, FLAG_HTML))       /* other commands write with -o */
+        return err_set(err, ERR_USAGE, 0, "unknown option '%s' for this command: --html FILE writes a page, --md FILE "
+                       "Markdown, --csv FILE a table", typed);
     struct nearest nearest = {.typed = typed + 2, .n_typed = strcspn(typed + 2, "=")};
     for (; taken->id != N_FLAGS && typed[1] == '-'; taken++)
         nearest_offer(&nearest, flag_name(taken->id), strlen(flag_name(taken->id)));

@@ -250,11 +250,18 @@ static bool has_assumptions(const struct report *r)
     return false;
 }
 
+/* Whether the recorded program survived a refused request, and no run was asked to. */
+static bool is_known_survivor(const struct report *r)
+{
+    return r->trace.survived > 0 && r->trace.survived != REPORT_UNKNOWN && strcmp(r->setup.on_oom, "stop") == 0;
+}
+
 enum err report_answer(FILE *out, const struct report *r)
 {
     if (report_best(r) != WINNER_NONE)
         return print_winner(out, r);
-    fprintf(out, "No policy got through this trace on this device.\n");
+    fprintf(out, "No policy got through this trace on this device.%s\n",
+            is_known_survivor(r) ? "\nThe program went on when it was refused; with --on-oom skip a policy does, too." : "");
     return ERR_OK;
 }
 

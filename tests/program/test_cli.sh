@@ -105,6 +105,7 @@ grep -q 'needs least memory' out || fail "the table is not put into words"
 expect 1 '^best-fit ran out of memory at event 9: 530 MiB asked for' loop.trace --policy best-fit --device sim:1600MiB
 expect 1 '"outcome": "oom"' loop.trace --policy best-fit --device sim:1600MiB --json -
 expect 1 'requests refused in all: 2' loop.trace --policy best-fit --device sim:1600MiB --on-oom skip
+expect 1 'with --on-oom skip a policy does, too' "$3/samples/oom-halves-batch.trace.zst" --policy best-fit
 expect 0 'sim:2500MiB' loop.trace --policy best-fit --device sim:2500MiB --audit
 
 # ---- the same by any number of threads, from a file, standard input and options in any form ----
@@ -253,6 +254,7 @@ refuse 2 'context and others take more' loop.trace --device sim:1GiB,context=2Gi
 refuse 2 "neither a size such as 24GiB nor a card that is known" loop.trace --device simulated
 refuse 2 "unknown option '-x'" loop.trace -x
 refuse 2 "unknown option '--out'" loop.trace --out a
+refuse 2 "unknown option '-o' for this command: --html FILE writes a page" report loop.trace -o a.html
 refuse 2 "did you mean 'info'" inof loop.trace
 refuse 2 "did you mean 'info'" inof
 refuse 2 "unknown option '--no-such-option' for this command; --help lists its options" loop.trace --no-such-option
