@@ -545,7 +545,7 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
 {
     const struct predicted_row *row = &p->rows[0], *grows = growing_row(p);
     if (!row->is_known) {
-        words_add(w, "nothing is known yet.");
+        words_add(w, "Interrupted: nothing is known yet.");
     } else if (grows != NULL) {
         words_add_growth(w, p, grows);
     } else {

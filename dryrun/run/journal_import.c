@@ -455,10 +455,10 @@ static void say_unrecorded(const struct recording *r)
                 "said why\n", command_of(r), r->folder.unrecorded);
 }
 
-/* A program without calls is no failure: the exit status stays its own. */
+/* A program without calls is no failure: the exit status stays its own. Of one that was interrupted the caller says so. */
 static void say_if_nothing_recorded(const struct recording *r)
 {
-    if (r->n_traces == 0 && r->folder.unrecorded == 0)
+    if (r->n_traces == 0 && r->folder.unrecorded == 0 && !r->was_interrupted)
         fprintf(stderr, "replay %s: %s%sno calls for CUDA memory were recorded, so there is no trace\n", command_of(r),
                 r->of != NULL ? r->of : "", r->of != NULL ? ": " : "");
 }

@@ -254,6 +254,8 @@ enum err growth_evaluated_find(struct trace_reader *trace, const struct phases *
                                uint64_t moment, uint64_t need_bytes, struct growth *out, struct err_detail *err)
 {
     const struct phase_starts *forward = &phases->starts[PHASE_FORWARD];
+    if (forward->n == 0)
+        return ERR_OK;
     const size_t first = phase_starts_up_to(forward, (int64_t)phases_last_learning(phases, moment));
     const struct phase_starts passes = { .at = forward->at + first, .n = forward->n - first };
     const struct few f = { .phases = phases, .steps = &passes, .is_of_passes = true, .is_evaluation = true,

@@ -534,8 +534,8 @@ interrupted() {
 expect 'an interrupt gives the answer so far' 130 'As far as was seen: may fit on 8GiB' \
     interrupted 4 'As far as was seen' "$replay" predict --device 8GiB -o o -- ./train grows 1
 mkdir early
-expect 'an interrupt before the first call' 130 'nothing is known yet' \
-    interrupted 1 'nothing is known yet' env TMPDIR="$PWD/early" "$replay" predict -o o -- sleep 60
+expect 'an interrupt before the first call' 130 'Interrupted: nothing is known yet' \
+    interrupted 1 'Interrupted: nothing is known yet' env TMPDIR="$PWD/early" "$replay" predict -o o -- sleep 60
 expect 'leaves nothing' 0 'nothing' sh -c '[ -z "$(ls early)" ] && echo nothing'
 expect 'standard output is no name' 2 "does not name a file" "$replay" predict -o - -- ./train once 1
 expect 'a missing file' 2 'What stands in for it must' "$replay" predict -o o -- ./train once 1 nowhere/x
