@@ -455,7 +455,8 @@ static void say_unrecorded(const struct recording *r)
                 "said why\n", command_of(r), r->folder.unrecorded);
 }
 
-/* A program without calls is no failure: the exit status stays its own. Of one that was interrupted the caller says so. */
+/* A program without calls is no failure: the exit status stays its own. Of one that was interrupted the caller says
+ * so. */
 static void say_if_nothing_recorded(const struct recording *r)
 {
     if (r->n_traces == 0 && r->folder.unrecorded == 0 && !r->was_interrupted)

@@ -261,7 +261,8 @@ enum err report_answer(FILE *out, const struct report *r)
     if (report_best(r) != WINNER_NONE)
         return print_winner(out, r);
     fprintf(out, "No policy got through this trace on this device.%s\n",
-            is_known_survivor(r) ? "\nThe program went on when it was refused; with --on-oom skip a policy does, too." : "");
+            is_known_survivor(r) ? "\nThe program went on when it was refused; with --on-oom skip a policy does, too."
+                                 : "");
     return ERR_OK;
 }
 

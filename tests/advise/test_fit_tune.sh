@@ -103,7 +103,8 @@ expect_status 0 tune "$samples/gpt-varlen-maxsplit.trace.zst" --device sim:230Mi
 has out 'By its peak on this card alone, [^ ]* would come first, with [0-9]* MiB; '\
 '.*of the copies it runs in [0-9] and is better than the'
 expect_status 0 tune "$samples/gpt-varlen-expand.trace.zst" --json none.json
-has none.json '"recommended": null, "serves_refused": null, "delays_leak": null, "best_here_only": null, "caution": null, "why": null'
+has none.json '"recommended": null, "serves_refused": null, "delays_leak": null, '\
+'"best_here_only": null, "caution": null, "why": null'
 expect_status 0 tune "$samples/gpt-varlen-default.trace.zst" --device sim:217MiB
 has out 'Recommended, with caution: export .*Caution: it saves this recording, '\
 'but runs out of memory in 8 of 8 changed copies'
