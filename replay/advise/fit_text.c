@@ -11,6 +11,7 @@
 #include "report/text/text.h"
 #include "sim/card_context.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,10 +86,24 @@ static void print_remarks(FILE *out, const struct fit_answer *s)
     }
 }
 
+enum { RECORDED_TEXT = 64 };
+
+/* What leaks runs on a card only for so long. */
+static const char *recorded_words(const struct fit_answer *s, char out[static RECORDED_TEXT])
+{
+    const uint64_t whole = s->coverage.steps.whole;
+    out[0] = '\0';
+    if (s->leak.n > 0 && whole > 1)
+        snprintf(out, RECORDED_TEXT, " for the %" PRIu64 " whole steps recorded", whole);
+    else if (s->leak.n > 0)
+        snprintf(out, RECORDED_TEXT, " for what was recorded");
+    return out;
+}
+
 /* The answer for one policy. */
 static void print_only(FILE *out, const struct fit_answer *s)
 {
-    char a[TEXT_NUMBER];
+    char a[TEXT_NUMBER], recorded[RECORDED_TEXT];
     const struct contender c = s->contenders[0];
     const struct fit *f = &s->fits[0];
     struct words w = { .n = 0 };
@@ -96,7 +111,7 @@ static void print_only(FILE *out, const struct fit_answer *s)
     if (fit_is_lower_bound(s))
         words_add(&w, "%s needs a card of at least %s, as far as recorded.", c.label, a);
     else
-        words_add(&w, "%s runs on a card of %s%s%s%s.", c.label, a,
+        words_add(&w, "%s runs on a card of %s%s%s%s%s.", c.label, a, recorded_words(s, recorded),
                   f->is_monotone ? "" : " and on every larger one that was tried",
                   f->card != NULL ? "; the smallest named card for it is " : "", f->card != NULL ? f->card->name : "");
     words_print(out, &w, 0, 2);

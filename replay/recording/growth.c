@@ -691,19 +691,25 @@ static enum err take_rate(const struct grower *g, const struct holdings *h, stru
     return ERR_OK;
 }
 
-/* A graph holds several requests of a pass, from several places. A few exceptions count nothing. `counts` is zero, with
- * room for all stacks and all forward passes. */
-static bool is_one_of_each_pass(const struct grower *g, const struct holdings *h, uint32_t *counts)
+/* A graph holds several requests of a pass, from several places. A few exceptions count nothing, nor does what the pass
+ * that event `until` cuts still needs. `counts` is zero, with room for all stacks and all forward passes. */
+static bool is_one_of_each_pass(const struct grower *g, const struct holdings *h, uint64_t until, uint32_t *counts)
 {
+    const struct phase_starts *forward = &g->phases.starts[PHASE_FORWARD];
+    const size_t cut = phase_starts_up_to(forward, (int64_t)until);
     uint32_t *of_pass = &counts[trace_info(g->trace)->n_stacks + 1], most = 0;
-    size_t passes = 0;
+    size_t passes = 0, n = 0;
     for (size_t i = 0; i < h->n; i++) {
+        const size_t pass = phase_starts_up_to(forward, h->at[i].born);
+        if (pass == cut)
+            continue;
         const uint32_t of_place = ++counts[h->at[i].stack];
         most = of_place > most ? of_place : most;
-        passes += of_pass[phase_starts_up_to(&g->phases.starts[PHASE_FORWARD], h->at[i].born)]++ == 0;
+        passes += of_pass[pass]++ == 0;
+        n++;
     }
-    const size_t least = h->n - h->n / EXCEPTIONS_SHARE;
-    return h->n > 0 && most >= least && passes >= least;
+    const size_t least = n - n / EXCEPTIONS_SHARE;
+    return n > 0 && most >= least && passes >= least;
 }
 
 static enum err find_one_result(const struct grower *g, const struct holdings *h, struct growth *out,
@@ -713,7 +719,7 @@ static enum err find_one_result(const struct grower *g, const struct holdings *h
     uint32_t *counts = g->has_lines ? calloc(n, sizeof *counts) : NULL;
     if (g->has_lines && counts == NULL)
         return err_no_memory(err);
-    out->keeps_one_result = g->has_lines && is_one_of_each_pass(g, h, counts);
+    out->keeps_one_result = g->has_lines && is_one_of_each_pass(g, h, out->until, counts);
     free(counts);
     return ERR_OK;
 }
@@ -730,6 +736,15 @@ static unsigned phases_of_held(const struct grower *g, const struct holdings *h,
     return phases;
 }
 
+/* The turns from the first request that is held, up to the moment. */
+static uint64_t turns_held(const struct grower *g, int64_t first, enum growth_turn turn)
+{
+    static const enum phase phases[] = { [TURN_STEP] = PHASE_OPTIMIZER, [TURN_FORWARD] = PHASE_FORWARD,
+                                         [TURN_BACKWARD] = PHASE_BACKWARD };
+    return turn == TURN_RUN ? 0 : starts_between(&g->phases.starts[phases[turn]], first < 0 ? 0 : (uint64_t)first,
+                                                 g->moment);
+}
+
 /* What is held of it at the low mark, requested since it grows, tells what it is. */
 static enum err read_held(const struct grower *g, struct growth *out, struct err_detail *err)
 {
@@ -738,11 +753,16 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
     if (e != ERR_OK)
         return e;
     size_t kept = 0;
-    for (size_t i = 0; i < h.n; i++)
-        if (h.at[i].born >= (int64_t)out->since && is_of_growth(g, &h.at[i])) {
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < h.n; i++) {
+        if (!is_of_growth(g, &h.at[i]))
+            continue;
+        first = h.at[i].born < first ? h.at[i].born : first;
+        if (h.at[i].born >= (int64_t)out->since) {
             out->held_bytes += h.at[i].bytes;
             h.at[kept++] = h.at[i];
         }
+    }
     h.n = kept;
     out->held_requests = kept;
     out->is_one_request = kept == 1;
@@ -755,6 +775,8 @@ static enum err read_held(const struct grower *g, struct growth *out, struct err
         e = find_one_result(g, &h, out, err);
     if (e == ERR_OK)
         e = growth_take_lines(g->trace, &h, g->moment, out, err);
+    out->began = first == INT64_MAX || first < 0 ? 0 : (uint64_t)first;
+    out->turns_held = turns_held(g, first, out->turn);
     holdings_close(&h);
     return e;
 }
@@ -965,7 +987,8 @@ static enum err find_evaluated(const struct grower *g, struct growth *out, struc
 static bool is_of_evaluation(const struct grower *g, const struct growth *out)
 {
     const uint64_t last = phases_last_learning(&g->phases, out->until);
-    return out->is_found && last > 0 && last <= out->since && (out->is_one_request || out->keeps_one_result);
+    const uint64_t began = out->began > out->since ? out->began : out->since;
+    return out->is_found && last > 0 && last <= began && (out->is_one_request || out->keeps_one_result);
 }
 
 static enum err find(struct grower *g, struct growth *out, struct err_detail *err)

@@ -54,6 +54,8 @@ struct growth {
     unsigned phases;                 /* a bit for each enum phase in which the line that grows most requests it */
     enum growth_turn turn;
     uint64_t turns;                  /* between them; 0: without stacks nothing tells */
+    uint64_t began;                  /* the first request that is held of the lines that grow; 0: not known */
+    uint64_t turns_held;             /* from there to the moment that is asked about; 0: not known */
     uint64_t bytes_per_turn;         /* what most turns leave behind, or the mean if they differ */
     struct growth_rhythm rhythm;     /* of the turns */
     struct holders lines;            /* that grow, the one that grew most first, and what they hold at the moment that

@@ -84,7 +84,10 @@ enum err growth_warn(struct trace_reader *trace, const struct coverage *coverage
     const enum err e = find_at_end(trace, coverage, &g, err);
     if (e == ERR_OK && g.is_found && !g.of_two_sets) {
         growth_say(w, &g);
-        words_add(w, " No setting and no card cures it, they only delay the end: `replay why` says what to do.");
+        words_add(w, g.of_evaluation
+                         ? " No setting cures it; a larger card does only if it holds all of them: `replay predict` "
+                           "tells, and `replay why` says what to do."
+                         : " No setting and no card cures it, they only delay the end: `replay why` says what to do.");
     }
     growth_close(&g);
     return e;

@@ -43,8 +43,12 @@ static enum err read_recorded(struct trace_reader *trace, struct retry_stalls *s
     enum err e = trace_segment_events(trace, &p.segments, &p.n_segments, err);
     if (e == ERR_OK)
         e = trace_each_event(trace, give_back_event, &p, err);
-    if (e != ERR_OK || p.times < TIMES_LEAST || p.later < p.times / LATER_SHARE)
+    if (e != ERR_OK)
         return e;
+    if (p.times < TIMES_LEAST || p.later < p.times / LATER_SHARE) {
+        s->seldom = p.times;
+        return e;
+    }
     s->times = p.times;
     s->given_back_bytes = p.bytes;
     return ERR_OK;

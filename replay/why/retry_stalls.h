@@ -17,6 +17,7 @@
 
 struct retry_stalls {
     uint64_t times;                  /* that it was so; 0: too seldom to matter */
+    uint64_t seldom;                 /* that it was recorded so, if that is too seldom */
     uint64_t given_back_bytes;       /* and asked for anew, in all; 0: it is the replay that shows it */
     uint64_t replayed;               /* the same in the replay: 0 if the card's size is not known */
     uint64_t room_bytes, room_ns;    /* what the replay takes on a card without end, and the driver's time there */

@@ -5,6 +5,7 @@
 #include "replay/why/card_tools.h"
 #include "report/text/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* A checkpoint is needed until it is copied. */
@@ -127,9 +128,14 @@ static void add_untold(struct words *w, const struct why *y)
                   y->coverage.begins == BEGINS_CUT ? ", without max_entries: older records were dropped" : "");
 }
 
-/* A cache that counts may run on a smaller card. */
+/* A cache that counts may run on a smaller card; one that was emptied was in the way. */
 static void add_nothing(struct words *w, const struct why *y)
 {
+    if (y->stalls.seldom > 0) {
+        words_add(w, "The driver refused PyTorch memory %" PRIu64 " time%s; it emptied its cache and went on, which is "
+                     "slow: `replay tune` looks for a setting.", y->stalls.seldom, y->stalls.seldom == 1 ? "" : "s");
+        return;
+    }
     words_add(w, why_end_is_unseen(y) ? "As far as was recorded, nothing needs to be done."
                                       : "Nothing needs to be done.");
     if (y->reserved >= y->live + y->live / TUNE_GAIN_SHARE)
@@ -180,8 +186,8 @@ static const char *const sentences[VERDICT_RECORDING_ENDS + 1] = {
     [VERDICT_NOT_IN_FORCE] = "Mend how the setting is asked for, then look again.",
     [VERDICT_LIMITED] = "Raise the limit: set_per_process_memory_fraction, a MIG slice's, or the container's.",
     [VERDICT_ONE_TENSOR] = "Make that tensor smaller, or compute it in pieces.",
-    [VERDICT_LARGER_INPUT] = "Limit the length, put inputs of like length into one batch (bucketing), or take fewer "
-                             "of long ones.",
+    [VERDICT_LARGER_INPUT] = "Make this batch as small as the others (drop_last, a merged batch), or, if lengths vary, "
+                             "limit the length or put inputs of like length into one batch (bucketing).",
     [VERDICT_FRAGMENTED] = "No setting that was tried cures it: replay fit finds a card that is large enough.",
 };
 

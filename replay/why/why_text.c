@@ -23,6 +23,9 @@ enum { TRIED_SHARE = 50 };
 /* Room for more of a cache is worth a word if it is for an eighth of the turns in which it grew. */
 enum { MORE_SHARE = 8 };
 
+/* How many turns what is held came in is said if that many were counted, but for a 20th. */
+enum { TURNS_SHARE = 20 };
+
 /* A part of what thawed is worth a word from this share of it on. */
 enum { THAW_SHARE = 20 };
 
@@ -58,12 +61,13 @@ static const char *share_words(const struct why *y)
     return y->outside == OOM_TEXT_UNKNOWN ? "what PyTorch held or could take" : "the card";
 }
 
-/* The refused request would have fitted, and that does not help. */
+/* The refused request would have fitted, and that does not help, or may not. */
 static void add_short_of_memory(struct words *w, const struct why *y)
 {
     char a[TEXT_NUMBER], b[TEXT_NUMBER];
-    words_add(w, "Short of memory: %s were refused with %s free in pieces. A setting serves this request, ",
-              text_mib(y->asked, a), text_mib(why_unusable(y), b));
+    words_add(w, "%s: %s were refused with %s free in pieces. A setting serves this request, ",
+              why_names_setting(y) ? "Fragmented and nearly full" : "Short of memory", text_mib(y->asked, a),
+              text_mib(why_unusable(y), b));
     words_add(w, y->worth == WORTH_NOTHING ? "and the program runs out of memory all the same"
                                            : "and how much more the program needs is not known");
 }
@@ -98,8 +102,9 @@ static void add_full(struct words *w, const struct why *y)
                                                               : "the model, whose weights are in it once more");
     if (y->thaw.all > 0)
         words_add(w, ". More is held than in any step before, as if layers that were frozen learned now");
-    words_add(w, y->shortfall > 0 ? ". No allocator setting can serve this."
-                                  : ". No allocator setting makes live data smaller.");
+    words_add(w, y->shortfall > 0         ? ". No allocator setting can serve this."
+                 : why_names_setting(y) ? "."
+                                        : ". No allocator setting makes live data smaller.");
 }
 
 static void add_not_in_force(struct words *w, const struct why *y)
@@ -145,9 +150,25 @@ static void add_one_tensor(struct words *w, const struct why *y)
     words_add(w, ", of %s that the program can have.", text_mib(y->usable, b));
 }
 
+/* How long a card lasts on which nothing was refused. */
+static void add_lasts(struct words *w, const struct why *y)
+{
+    const struct growth *g = &y->growth;
+    const uint64_t taken = y->reserved > y->recorded_reserved ? y->reserved : y->recorded_reserved;
+    const bool is_known = (y->recorded_usable > 0 || y->is_card_named) && y->usable > taken;
+    char a[TEXT_NUMBER];
+    if (is_known && g->turns > 0 && g->bytes_per_turn > 0)
+        words_add(w, " This card lasts for about %s more %s.", text_count((y->usable - taken) / g->bytes_per_turn, a),
+                  growth_turns_word(&(struct growth){ .turn = g->turn }));
+}
+
 static void add_grown(struct words *w, const struct why *y)
 {
+    if (!y->has_refusal)
+        words_add(w, "Nothing was refused. ");
     growth_say(w, &y->growth);
+    if (!y->has_refusal)
+        add_lasts(w, y);
 }
 
 static void add_larger_input(struct words *w, const struct why *y)
@@ -190,8 +211,9 @@ static void add_cache(struct words *w, const struct why *y)
         return;
     }
     const bool is_recorded = y->recorded_reserved > 0;
-    words_add(w, "Nothing was refused: live data peaks at %s, and PyTorch %s %s, which %s %s beside what CUDA takes "
-                 "for itself.", text_mib_beside(y->live, y->reserved, a), is_recorded ? "reserves" : "would reserve",
+    words_add(w, "%s: live data peaks at %s, and PyTorch %s %s, which %s %s beside what CUDA takes for itself.",
+              y->stalls.seldom > 0 ? "No request of the program failed" : "Nothing was refused",
+              text_mib_beside(y->live, y->reserved, a), is_recorded ? "reserves" : "would reserve",
               text_mib(y->reserved, b), card_tools_shows(y->tune.platform), is_recorded ? "shows" : "would show");
     if (y->reserved > y->live)
         words_add(w, " The other %s are cache.", text_mib_beside(y->reserved - y->live, y->reserved, c));
@@ -378,6 +400,17 @@ static void print_cure(FILE *out, const struct why *y)
     why_add_promise(&w, y);
     words_print_screen(out, &w);
     print_outlook(out, y);
+}
+
+/* The line of a setting that is named first, and may not be enough. */
+static void print_first_setting(FILE *out, const struct why *y)
+{
+    const struct tune *t = &y->tune;
+    if (y->cure != CURE_NONE || !why_names_setting(y))
+        return;
+    fputc('\n', out);
+    settings_put_paste(out, &t->entries[t->winner].settings, &t->rules, t->platform, "  ");
+    fputc('\n', out);
 }
 
 /* ---- reasons ---- */
@@ -634,6 +667,17 @@ static void print_room_in_pieces(FILE *out, const struct why *y)
     words_print_screen(out, &w);
 }
 
+/* In how many turns what is held came, by what each leaves, if so many were seen. */
+static void add_turns(struct words *w, const struct growth *g)
+{
+    const uint64_t counted = g->turns_held > 0 ? g->turns_held : g->turns, each = g->bytes_per_turn;
+    const uint64_t turns = each > 0 ? (g->held_bytes + each / 2) / each : 0;
+    const uint64_t apart = turns > counted ? turns - counted : counted - turns;
+    if (turns > 0 && apart <= 1 + counted / TURNS_SHARE)
+        words_add(w, " It grew in %" PRIu64 " %s.", turns,
+                  growth_turns_word(&(struct growth){ .turn = g->turn, .turns = turns }));
+}
+
 /* How much it is, and since when; what to do about it stands before (why_act.c). */
 static void print_growth(FILE *out, const struct why *y)
 {
@@ -647,13 +691,13 @@ static void print_growth(FILE *out, const struct why *y)
     words_add(&w, "- All that grows holds %s in %" PRIu64 " request%s.", text_mib(g->held_bytes, a), g->held_requests,
               g->held_requests == 1 ? "" : "s");
     if (g->turns > 0)
-        words_add(&w, " It grew in %" PRIu64 " %s.", g->turns, growth_turns_word(g));
+        add_turns(&w, g);
     if (g->before_requests > 0)
         words_add(&w, " Of these %" PRIu64 " are from before the recording, and counted because they are of just the "
                       "size that this line goes on leaving.", g->before_requests);
     if (y->has_refusal && each > 0 && !g->of_two_sets)
-        words_add(&w, " If it goes on so, a card of twice the size lasts for about %" PRIu64 " more.",
-                  y->usable / each);
+        words_add(&w, " If it goes on so, a card of twice the size lasts for about %" PRIu64 " more %s.",
+                  y->usable / each, growth_turns_word(&(struct growth){ .turn = g->turn }));
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
         print_one_pass(out, y->is_by_size);
@@ -925,6 +969,7 @@ void why_print(FILE *out, const struct why *y, const char *event_word)
     print_act(out, y);
     print_also(out, y);
     print_cure(out, y);
+    print_first_setting(out, y);
     if (y->is_of_xla && own_settings_advise(&y->own)) {
         fputc('\n', out);
         own_settings_put_paste(out, &y->own, "  ");

@@ -471,6 +471,23 @@ static struct growth large_steps(unsigned steps, unsigned keeps, struct trace_re
     return growth_of(&s, trace);
 }
 
+Test(growth, the_turns_of_what_is_held_are_all_of_the_run)
+{
+    struct script s = script_open(true);
+    struct trace_reader *trace;
+    for (size_t i = 0; i < 40; i++) {
+        step(&s, MIB);
+        (void)request(&s, KEPT, MIB);
+    }
+    (void)request(&s, INPUT, MIB);
+    struct growth g = growth_of(&s, &trace);
+    cr_expect(g.is_found);
+    cr_expect_eq(g.held_bytes, 40 * MIB);
+    cr_expect(g.turns_held >= 39 && g.turns_held <= 40, "%u turns", (unsigned)g.turns_held);
+    growth_close(&g);
+    trace_close(trace);
+}
+
 Test(growth, few_large_steps_that_keep_their_graphs_are_one)
 {
     struct trace_reader *trace;
@@ -841,6 +858,7 @@ static void expect_of_evaluation(unsigned batches, bool keeps, bool joins, bool 
 Test(growth, few_results_of_an_evaluation_that_are_kept_or_joined_are_one)
 {
     expect_of_evaluation(5, true, false, true);
+    expect_of_evaluation(16, true, false, true);
     expect_of_evaluation(5, false, true, true);
     expect_of_evaluation(5, false, false, false);
     expect_of_evaluation(2, true, false, false);

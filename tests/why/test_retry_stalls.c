@@ -90,6 +90,20 @@ Test(retry_stalls, a_warm_up_a_few_times_and_what_the_program_empties_do_not_cou
     cr_expect_eq(ask(turns(0, ROUNDS * STREAMS, true), NULL, &y), VERDICT_CACHE);
 }
 
+Test(retry_stalls, what_came_seldom_is_told_by_what_to_do)
+{
+    struct why y;
+    struct words w = { .n = 0 };
+    (void)ask(turns(0, 3, false), NULL, &y);
+    cr_expect_eq(y.stalls.seldom, 3);
+    why_add_act(&w, &y);
+    cr_expect(strstr(w.text, "refused PyTorch memory 3 times; it emptied its cache") != NULL, "%s", w.text);
+    cr_expect(strstr(w.text, "Nothing needs to be done") == NULL, "%s", w.text);
+    w = (struct words){ .n = 0 };
+    why_add_verdict(&w, &y);
+    cr_expect(strstr(w.text, "Nothing was refused") == NULL, "%s", w.text);
+}
+
 Test(retry_stalls, nobody_is_told_that_nothing_needs_to_be_done)
 {
     struct why y;

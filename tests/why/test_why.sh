@@ -138,9 +138,22 @@ expect_status 0 why "$dying/three_large_steps_of_a_running_loss.zst" --json why.
 has out '^A leak: live memory grows by 1223.29 MiB a step'
 has why.json '"of_two_turns": false'
 
+# ---- what grows, and the turns in which it grew, multiply up; turns that do not are not told ----
+expect_status 0 why "$dying/forward_hook_collects.zst"
+has out '^A leak: live memory grows by 512.0 KiB a forward pass'
+has out 'All that grows holds 158 MiB in 316 requests. It grew in 316 forward passes. .* more forward passes.'
+expect_status 0 why "$dying/adapters_merged_per_tenant.zst"
+grep -q 'It grew in' out && fail "turns that what is held is not of: $(cat out)"
+
+# ---- a batch may be larger without being longer ----
+expect_status 0 why "$dying/curriculum.zst"
+has out 'Make this batch as small as the others (drop_last, a merged batch), or, if lengths vary, limit'
+
 # ---- a pass without gradients holds a few activations and nothing to checkpoint; one of a graph may need none ----
 expect_status 0 why "$3/tests/data/full/lengths.zst" --json why.json
-has out 'What to do: Try the setting expandable_segments:True first, which `replay tune` gives to paste'
+has out '^Fragmented and nearly full: 40.38 MiB were refused with 55.50 MiB free in pieces'
+has out 'What to do: Try the setting expandable_segments:True first, which `replay tune` gives to paste.* export'
+grep -q 'makes live data smaller' out && fail "a setting is named, and is said not to help: $(cat out)"
 grep -q -i 'checkpoint\|no_grad' out && fail "a lever is told that saves nothing: $(cat out)"
 grep -q '"saves_bytes": 0' why.json && fail "a lever is tried that touches nothing: $(cat why.json)"
 expect_status 0 why "$data/oom-too-large.trace.zst"
