@@ -321,8 +321,12 @@ static enum err take_gain(struct trace_reader *trace, const struct why *y, const
                                                            &is_found, err);
     if (e != ERR_OK || !is_found)
         return e;
-    words_add(&w, "%s needs to be done. To take %s at most, set this before the program starts:",
-              why_end_is_unseen(y) ? "As far as was recorded, nothing" : "Nothing",
+    if (y->stalls.seldom > 0)
+        why_add_act(&w, y);
+    words_add(&w, "%s To take %s at most, set this before the program starts:",
+              y->stalls.seldom > 0     ? ""
+              : why_end_is_unseen(y) ? "As far as was recorded, nothing needs to be done."
+                                     : "Nothing needs to be done.",
               text_mib_beside((uint64_t)run_table_number(v->table, row, "card_peak_bytes"), y->reserved, most));
     if (text_stream_open(&to) != NULL)
         settings_put_paste(to.file, &settings, &y->tune.rules, y->tune.platform, "");

@@ -145,6 +145,21 @@ has out 'All that grows holds 158 MiB in 316 requests. It grew in 316 forward pa
 expect_status 0 why "$dying/adapters_merged_per_tenant.zst"
 grep -q 'It grew in' out && fail "turns that what is held is not of: $(cat out)"
 
+# ---- a leak in a run that ended well: nothing was refused, and a card is large enough for so long ----
+{
+    echo op,ptr,size,time
+    for i in $(seq 100); do
+        echo "malloc,4096,8388608,$i"
+        echo "malloc,$((i * 1048576)),524288,$i"
+        echo "free,4096,0,$i"
+    done
+} >slow.csv
+expect_status 0 import slow.csv -o slow.zst
+expect_status 0 why slow.zst
+has out '^Nothing was refused. A leak'
+expect_status 0 fit slow.zst
+has out 'no card cures it, .* runs on a card of [0-9]* MiB for [a-z0-9 ]*recorded'
+
 # ---- a batch may be larger without being longer ----
 expect_status 0 why "$dying/curriculum.zst"
 has out 'Make this batch as small as the others (drop_last, a merged batch), or, if lengths vary, limit'
