@@ -68,7 +68,7 @@ cmp -s one.csv killed.csv || fail "after three kills the results differ"
 "$replay" generate mix:1000 --events 1000000 -o big.trace >/dev/null || fail "generate"
 readonly long=("$replay" sweep many big.trace --policy none --policy best-fit --device 'sim:{40,300}MiB' -o cut.db)
 setsid env --default-signal=INT timeout -s KILL 300 mpirun --oversubscribe \
-    --mca odls_base_sigkill_timeout 60 -n 3 "${long[@]}" >out 2>&1 &
+    --mca odls_base_sigkill_timeout 15 -n 3 "${long[@]}" >out 2>&1 &
 pid=$!
 for ((i = 0; i < 3000; i++)); do [ -e cut.db-shm ] && break; sleep 0.01; done
 kill -TERM "$(pgrep -P "$pid" -x mpirun || echo "$pid")"
