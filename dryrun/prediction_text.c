@@ -294,8 +294,8 @@ static void assumptions_make(const struct prediction *p, struct assumptions *a)
         is_any_bare = is_any_bare || (row->is_known && row->answer.device.config.context_bytes == 0);
     }
     if (is_any_bare)
-        words_add(assumption_add(a), "A card that is a size alone says that it is an H100. Of it nothing is set aside "
-                                     "for the CUDA context and libraries (24GiB,context=450MiB).");
+        words_add(assumption_add(a), "A bare size counts as an H100. Of it nothing is set aside for the CUDA "
+                                     "context and libraries (24GiB,context=450MiB).");
 }
 
 /* ---- what was written ---- */

@@ -127,7 +127,8 @@ void platform_put_setting(FILE *out, enum shell_kind shell, const char *variable
     if (shell == SHELL_WINDOWS) {
         fprintf(out, "set %s=%s\n%s$env:%s=\"%s\"  # PowerShell", variable, value, indent, variable, value);
     } else if (shell == SHELL_NOTEBOOK) {
-        fprintf(out, "import os; os.environ[\"%s\"] = \"%s\"  # before import torch", variable, value);
+        fprintf(out, "import os; os.environ[\"%s\"] = \"%s\"  # before import torch: restart the kernel", variable,
+                value);
     } else {
         text_put_export(out, variable, value);
     }

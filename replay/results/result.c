@@ -210,7 +210,7 @@ enum err device_choose_for_advice(const char *text, struct trace_reader *trace, 
         d.is_context_recorded = seen > 0;
         d.config.context_bytes = seen > 0 ? seen : c->bytes;
         d.context_most_bytes = seen > 0 ? 0 : c->most_bytes;
-        d.context_source = seen > 0 ? "the refused request of this recording: what the card had outside PyTorch"
+        d.context_source = seen > 0 ? "what the card had outside PyTorch at the refused request of this recording"
                                     : c->source;
     }
     if (e == ERR_OK)

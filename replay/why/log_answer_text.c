@@ -25,7 +25,7 @@ static void print_figures(FILE *out, const struct log_figures *f)
     add_figure(&w, f->allocated, "allocated");
     add_figure(&w, f->reserved, "reserved");
     add_figure(&w, f->pinned, "free but not releasable");
-    add_figure(&w, f->others, "held by other parts of the program, as Metal's graphs");
+    add_figure(&w, f->others, "held by other parts of the program, such as Metal's graphs");
     add_figure(&w, f->free, "free");
     add_figure(&w, f->allowed, "allowed");
     add_figure(&w, f->total, "in all");
@@ -44,10 +44,11 @@ static const char *sentence_of(const struct log_found *f)
         return f->form->says;
     switch (f->verdict) {
     case VERDICT_ONE_TENSOR:
-        return "One tensor: a single request exceeds what the card could ever give. No setting serves that.";
+        return "One tensor: a single request exceeds what the card could ever give. No allocator setting "
+               "serves that.";
     case VERDICT_HOST_LENT:
         return "The card was full long before: more is allocated than it has. The system lends memory of the host, "
-               "which is slow and ends, too.";
+               "which is slow and also runs out.";
     case VERDICT_LIMITED:
         return "A limit refused it: what is allocated and what was asked for exceed what is allowed.";
     case VERDICT_CARD_HAD_ROOM:
@@ -132,7 +133,7 @@ static void print_lacks(FILE *out, const struct oom_text *t)
 static void print_next(FILE *out, const struct log_answer *a)
 {
     const enum verdict_kind v = a->found.verdict;
-    const char *recorder = oom_answer_recorder(a->facts.platform, false);
+    const char *recorder = oom_answer_recorder(a->facts.platform, a->facts.shell, false);
     struct words w = { .n = 0 };
     if (oom_answer_print_recording(out, &a->facts))
         return;
@@ -142,8 +143,14 @@ static void print_next(FILE *out, const struct log_answer *a)
     if (v != VERDICT_LIBRARY && v != VERDICT_WORKSPACE &&
         (v != VERDICT_UNTOLD || strcmp(a->found.form->stack, "pytorch") != 0))
         return;
-    words_add(&w, "- The text does not tell how much PyTorch held. A recording does, and which setting needs less: %s",
-              recorder);
+    words_add(&w, "- %s", a->found.figures.allocated == OOM_TEXT_UNKNOWN
+                          ? "The text does not tell how much PyTorch held. A recording does, and which setting "
+                            "needs less"
+                          : "A recording tells whose lines hold the memory, and which setting needs less");
+    if (a->facts.is_async)
+        words_add(&w, ", but backend:cudaMallocAsync keeps none. Start first with PyTorch's own allocator (ComfyUI: "
+                      "--disable-cuda-malloc), then record");
+    words_add(&w, ": %s", recorder);
     words_print_screen(out, &w);
 }
 
@@ -180,6 +187,15 @@ static void print_killed(FILE *out, const struct log_answer *a)
     words_print_screen(out, &w);
 }
 
+/* Who filled the card is not told, but that it was full may be. */
+static void add_fullness(struct words *w, const struct log_found *f)
+{
+    char b[UNITS_TEXT], c[UNITS_TEXT];
+    if (f->verdict == VERDICT_UNTOLD && f->figures.asked != OOM_TEXT_UNKNOWN && f->figures.free < f->figures.asked)
+        words_add(w, " The card was full: %s were asked for, and %s were free.",
+                  units_format_bytes(f->figures.asked, b), units_format_bytes(f->figures.free, c));
+}
+
 /* "The card was full outside PyTorch": or outside the allocator of the library that called. */
 static void add_sentence(struct words *w, const struct log_answer *a)
 {
@@ -189,6 +205,7 @@ static void add_sentence(struct words *w, const struct log_answer *a)
         words_add(w, "%s", sentence);
     else
         words_add(w, "%.*soutside JAX's allocator%s", (int)(at - sentence), sentence, at + strlen(torch));
+    add_fullness(w, &a->found);
 }
 
 static void print_form(FILE *out, const struct log_answer *a)
@@ -234,7 +251,8 @@ static void add_survived(struct words *w, const struct log_answer *a)
         words_add(w, "The log holds %" PRIu64 " such errors. Each cost ", n);
     else
         words_add(w, "It cost ");
-    words_add(w, "at least the work that it broke off, as a batch, a trial or a faster kernel. Why it was refused:");
+    words_add(w, "at least the work that it broke off, such as a batch, a trial or a faster kernel. Why it was "
+                 "refused:");
 }
 
 /* "No error: ..." of the table: nothing was survived, because nothing failed. */

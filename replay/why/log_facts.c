@@ -13,7 +13,7 @@
 
 enum sign_kind {
     SIGN_IS_PLATFORM, SIGN_IS_SHARED, SIGN_IS_NOTEBOOK, SIGN_IS_CONTAINER, SIGN_IS_SEVERAL, SIGN_IS_SLICE,
-    SIGN_IS_SLEEP, SIGN_IS_TORCH, SIGN_IS_WITHIN, SIGN_IS_NOT_IN_FORCE, SIGN_IS_SET, SIGN_IS_RECORDING
+    SIGN_IS_SLEEP, SIGN_IS_ASYNC, SIGN_IS_TORCH, SIGN_IS_WITHIN, SIGN_IS_NOT_IN_FORCE, SIGN_IS_SET, SIGN_IS_RECORDING
 };
 
 #define SIGN_PLATFORM(platform, phrase) { SIGN_IS_PLATFORM, phrase, PLATFORM_##platform, NULL, NULL },
@@ -23,6 +23,7 @@ enum sign_kind {
 #define SIGN_SEVERAL(phrase) { SIGN_IS_SEVERAL, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_SLICE(phrase) { SIGN_IS_SLICE, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_SLEEP(phrase) { SIGN_IS_SLEEP, phrase, PLATFORM_UNKNOWN, NULL, NULL },
+#define SIGN_ASYNC(phrase) { SIGN_IS_ASYNC, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_TORCH(phrase) { SIGN_IS_TORCH, phrase, PLATFORM_UNKNOWN, NULL, NULL },
 #define SIGN_WITHIN(stack, phrase, advice) { SIGN_IS_WITHIN, phrase, PLATFORM_UNKNOWN, stack, advice },
 #define SIGN_NOT_IN_FORCE(phrase) { SIGN_IS_NOT_IN_FORCE, phrase, PLATFORM_UNKNOWN, NULL, NULL },
@@ -145,6 +146,9 @@ void log_facts_take(struct log_facts_walk *w, size_t i, size_t at)
         break;
     case SIGN_IS_SLEEP:
         w->facts.has_sleep = true;
+        break;
+    case SIGN_IS_ASYNC:
+        w->facts.is_async = true;
         break;
     case SIGN_IS_TORCH:
         w->facts.has_torch = true;

@@ -16,6 +16,7 @@ struct log_facts {
     bool is_container;               /* it ran in one, so that a Dockerfile may hold its settings */
     bool is_loading;                 /* PyTorch was moving a model to the card (log_is_loading) */
     bool is_slice;                   /* the card is a slice of one (MIG) */
+    bool is_async;                   /* PyTorch ran with backend:cudaMallocAsync, which keeps no record */
     bool has_sleep;                  /* an engine in the program sleeps at times, and gives its memory away */
     bool is_of_several;              /* processes of one engine that share the work: each has a card */
     const char *shared;              /* the machine whose card shares the host's memory: "GB10"; NULL: none is named.

@@ -491,6 +491,16 @@ static bool is_tolerated(const struct log_forms_walk *w, const struct log_form *
     return line_holds(w, at, end, words);
 }
 
+/* A traceback ends in the first line of a text whose figures stand before it. */
+static bool is_repeat(const struct log_forms_walk *w, const struct log_form *form, size_t at)
+{
+    enum { REACH = 1 << 14 };
+    const struct log_form *async = &forms[FORM_TORCH_ASYNC];
+    return form == async && w->best == async && at - w->best_at < REACH &&
+           !is_known(read_figures(FORM_TORCH_ASYNC, w->text, w->n, at).asked) &&
+           is_known(read_figures(FORM_TORCH_ASYNC, w->text, w->n, w->best_at).asked);
+}
+
 void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
 {
     const struct log_form *form = &forms[i];
@@ -509,7 +519,7 @@ void log_forms_take(struct log_forms_walk *w, size_t i, size_t at)
         w->last = form;
         w->last_at = at;
     }
-    if (w->best != NULL && w->best->rank > form->rank)
+    if ((w->best != NULL && w->best->rank > form->rank) || is_repeat(w, form, at))
         return;
     w->best = form;
     w->best_at = at;

@@ -24,6 +24,15 @@ static bool is_within(const struct log_facts *facts, const char *const *names)
     return *names != NULL;
 }
 
+/* Frameworks whose own options make live data smaller, which a batch, a loss or an optimizer of one's own does not. */
+static bool has_own_options(const struct log_facts *facts)
+{
+    static const char *const names[] = { "vllm", "sglang", "tensorrt-llm", "ollama", "llama.cpp", "comfyui", "forge",
+                                         "stable-diffusion-webui", "invokeai", "diffusers", "kohya", "musubi-tuner",
+                                         "text-generation-webui", NULL };
+    return is_within(facts, names);
+}
+
 /* Whether the text is of one process of several that need their cards together. */
 static bool is_of_several(const struct oom_text *t, const struct log_facts *facts)
 {
@@ -191,6 +200,13 @@ static bool takes_nearly_all(const struct oom_answer *a)
     return a->account.asked > gain - gain / MEMORY_GAIN_SHARE;
 }
 
+/* Whether the request would fit only with some of what was free, which the text does not tell. */
+static bool needs_what_is_free(const struct oom_text *t, const struct memory_account *a)
+{
+    const uint64_t needed = add_capped(a->asked, add_capped(a->rounding, a->asked_rounding));
+    return t->lacks_free && add_capped(a->cached, a->pools) < needed;
+}
+
 /* PyTorch itself says that a segment cannot grow so far, and the card had room for it. */
 static bool is_over_reserve(const struct oom_text *t, const struct oom_answer *a)
 {
@@ -201,7 +217,7 @@ struct oom_answer oom_answer_of(const struct oom_text *t, const struct log_facts
 {
     struct oom_answer a = { .account = account_of(t, facts), .platform = platform_of(t, facts) };
     a.judgement = memory_judge(&a.account);
-    if (a.judgement.giver == GIVER_CACHE && takes_nearly_all(&a))
+    if (a.judgement.giver == GIVER_CACHE && (takes_nearly_all(&a) || needs_what_is_free(t, &a.account)))
         a.judgement.giver = GIVER_CACHE_OR_LIVE;
     a.verdict = verdict_of(a.judgement.giver);
     a.verdict = is_over_reserve(t, &a) ? VERDICT_LIMITED : a.verdict;
@@ -277,12 +293,12 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
         add_others(w, t, a, is_host && t->others == 0);
         break;
     case VERDICT_ONE_TENSOR:
-        words_add(w, "One tensor: %s were asked for at once, on a card of %s. No setting serves that.",
+        words_add(w, "One tensor: %s were asked for at once, on a card of %s. No allocator setting serves that.",
                   units_format_bytes(t->asked, b), units_format_bytes(t->total, c));
         break;
     case VERDICT_HOST_LENT:
         words_add(w, "The card was full long before: %s are allocated on a card of %s. The system lends memory of the "
-                     "host, which is slow and ends, too.", units_format_bytes(t->allocated, b),
+                     "host, which is slow and also runs out.", units_format_bytes(t->allocated, b),
                   units_format_bytes(t->total, c));
         break;
     case VERDICT_LIMITED:
@@ -308,9 +324,14 @@ static void add_verdict(struct words *w, const struct oom_text *t, const struct 
         add_room(w, t, a);
         break;
     case VERDICT_FULL_OR_FRAGMENTED:
-        words_add(w, "Full or fragmented, the text does not tell: PyTorch asked for ");
-        add_segment(w, t, a);
-        words_add(w, ".");
+        words_add(w, "Full or fragmented, the text does not tell: ");
+        if (needs_what_is_free(t, &a->account)) {
+            words_add(w, "it lacks how much was free. %s were asked for.", units_format_bytes(t->asked, b));
+        } else {
+            words_add(w, "PyTorch asked for ");
+            add_segment(w, t, a);
+            words_add(w, ".");
+        }
         add_room(w, t, a);
         break;
     default:
@@ -470,16 +491,17 @@ void oom_answer_print_guess(FILE *out)
                            "probably Windows; --system names another.");
 }
 
-static void print_one_tensor(FILE *out, const char *line)
+static void print_one_tensor(FILE *out, const struct log_facts *facts, const char *line)
 {
     struct words w = { .n = 0 };
     if (line != NULL) {
         words_add(&w, "- It was asked for at %s", line);
         words_print_screen(out, &w);
     }
-    text_print_screen(out, "- Make this tensor smaller: a smaller batch or a shorter sequence, the loss in pieces, "
-                           "attention that does not keep all scores (scaled_dot_product_attention), no sum over an "
-                           "outer product that was not meant.");
+    if (!has_own_options(facts))
+        text_print_screen(out, "- Make this tensor smaller: a smaller batch or a shorter sequence, the loss in "
+                               "pieces, attention that does not keep all scores (scaled_dot_product_attention), no "
+                               "sum over an outer product that was not meant.");
 }
 
 /* `record` and `predict` know CUDA on Linux, which a text that names no platform may be of. */
@@ -488,27 +510,24 @@ static bool is_simulated(enum platform p)
     return p == PLATFORM_UNKNOWN || p == PLATFORM_LINUX || p == PLATFORM_WSL || p == PLATFORM_JETSON;
 }
 
-const char *oom_answer_recorder(enum platform p, bool is_early)
+const char *oom_answer_recorder(enum platform p, enum shell_kind shell, bool is_early)
 {
-    if (is_simulated(p))
+    if (is_simulated(p) && shell != SHELL_NOTEBOOK)
         return "replay record --torch -o trace.zst -- python YOUR_PROGRAM, then replay why.";
     if (p == PLATFORM_XPU || p == PLATFORM_MPS || p == PLATFORM_NPU)
         return NULL;
     if (is_early)
-        return "at the program's begin torch.cuda.memory._record_memory_history(True, trace_alloc_max_entries=100000, "
-               "trace_alloc_record_context=True), and where the error is caught "
+        return "at the start of the program torch.cuda.memory._record_memory_history(True, "
+               "trace_alloc_max_entries=100000, trace_alloc_record_context=True), and where the error is caught "
                "pickle.dump(torch.cuda.memory._snapshot(), open(\"snapshot.pickle\", \"wb\")), then replay why "
                "snapshot.pickle. Releases before 1.13 have no such record.";
-    return "at the program's begin torch.cuda.memory._record_memory_history(stacks=\"python\"), and where the error is "
-           "caught torch.cuda.memory._dump_snapshot(\"snapshot.pickle\"), then replay why snapshot.pickle.";
+    return "at the start of the program torch.cuda.memory._record_memory_history(stacks=\"python\"), and where the "
+           "error is caught torch.cuda.memory._dump_snapshot(\"snapshot.pickle\"), then replay why snapshot.pickle.";
 }
 
 static void print_full(FILE *out, const struct oom_text *t, const struct oom_answer *a, const struct log_facts *facts,
                        const char *line)
 {
-    static const char *const without_training[] = { "vllm", "sglang", "tensorrt-llm", "ollama", "llama.cpp", "comfyui",
-                                                    "forge", "stable-diffusion-webui", "invokeai", "diffusers", "kohya",
-                                                    "musubi-tuner", "text-generation-webui", NULL };
     const bool is_loading = facts != NULL && facts->is_loading;
     struct words w = { .n = 0 }, less = { .n = 0 }, cells = { .n = 0 };
     if (line != NULL && a->account.asked > a->account.total / 10) {
@@ -524,7 +543,7 @@ static void print_full(FILE *out, const struct oom_text *t, const struct oom_ans
                          "smaller type, an optimizer with less state.");
     if (!is_loading && is_simulated(a->platform) && !t->is_foreign)
         words_add(&less, " `replay predict -- python YOUR_PROGRAM` finds without a card which batch fits.");
-    if (!is_within(facts, without_training))         /* its own options follow */
+    if (!has_own_options(facts))                     /* they follow */
         words_print_screen(out, &less);
     if (facts != NULL && facts->is_slice)
         text_print_screen(out, "- The card is a slice (MIG), and the capacity is the slice's. A larger slice holds "
@@ -571,8 +590,9 @@ static void print_room(FILE *out, const struct oom_text *t, enum platform p)
 /* Where no setting joins the pieces. */
 static void print_pieces_of_xpu(FILE *out)
 {
-    text_print_screen(out, "- torch.xpu.empty_cache() between phases, as training and validation, gives cached memory "
-                           "back. Inputs padded to few lengths leave fewer pieces, and a smaller batch needs less.");
+    text_print_screen(out, "- torch.xpu.empty_cache() between phases, such as training and validation, gives cached "
+                           "memory back. Inputs padded to few lengths leave fewer pieces, and a smaller batch needs "
+                           "less.");
 }
 
 static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_answer *a,
@@ -589,12 +609,12 @@ static void print_why_so(FILE *out, const struct oom_text *t, const struct oom_a
     else if (verdict == VERDICT_CARD_HAD_ROOM)
         print_room(out, t, a->platform);
     else if (verdict == VERDICT_ONE_TENSOR)
-        print_one_tensor(out, line);
+        print_one_tensor(out, facts, line);
     else if (verdict == VERDICT_SOMEBODY_ELSE)
         print_others(out, t, a->platform, facts);
     else if (verdict == VERDICT_FULL || verdict == VERDICT_HOST_LENT)
         print_full(out, t, a, facts, line);
-    else if (verdict == VERDICT_FRAGMENTED && a->platform == PLATFORM_XPU)
+    else if ((verdict == VERDICT_FRAGMENTED || verdict == VERDICT_FULL_OR_FRAGMENTED) && a->platform == PLATFORM_XPU)
         print_pieces_of_xpu(out);
     if (t->is_listed)
         text_print_screen(out, "- One of the processes that the text lists must be the program itself: with what "
@@ -681,7 +701,8 @@ static void print_next(FILE *out, const struct oom_text *t, const struct oom_ans
         text_print_screen(out, "- By the error's text alone the setting is worth a try, not certain.");
     if (oom_answer_print_recording(out, facts))
         return;
-    const char *recorder = t->is_foreign ? NULL : oom_answer_recorder(a->platform, t->is_early);
+    const enum shell_kind shell = facts != NULL ? facts->shell : SHELL_POSIX;
+    const char *recorder = t->is_foreign ? NULL : oom_answer_recorder(a->platform, shell, t->is_early);
     if (a->verdict == VERDICT_SOMEBODY_ELSE || recorder == NULL)
         return;
     words_add(&w, "- This is all that the error's text tells%s. A recording tells ",

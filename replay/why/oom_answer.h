@@ -35,9 +35,10 @@ void oom_answer_print(FILE *out, const struct oom_text *t, const struct log_fact
 /* The variable that the answer's setting goes into, of the release that wrote the text. Static. */
 const char *oom_answer_variable(const struct oom_text *t, const struct oom_answer *a);
 
-/* What makes a recording there, as the end of a sentence: `record`, which knows CUDA on Linux, or PyTorch's own lines.
- * `is_early`: of PyTorch 2.0, whose lines have other arguments. NULL: nothing that is read does. Static. */
-const char *oom_answer_recorder(enum platform p, bool is_early);
+/* What makes a recording there, as the end of a sentence: `record`, which knows CUDA on Linux and no notebook, or
+ * PyTorch's own lines. `is_early`: of PyTorch 2.0, whose lines have other arguments. NULL: nothing that is read does.
+ * Static. */
+const char *oom_answer_recorder(enum platform p, enum shell_kind shell, bool is_early);
 
 /* The recording that the log names as its own, as a paragraph. False: it names none. */
 bool oom_answer_print_recording(FILE *out, const struct log_facts *facts);

@@ -99,7 +99,7 @@ Test(platform, a_setting_is_set_as_the_shell_does)
     const struct { enum shell_kind shell; const char *lines; } cases[] = {
         { SHELL_POSIX, "  export X=a:1" },
         { SHELL_WINDOWS, "  set X=a:1\n  $env:X=\"a:1\"  # PowerShell" },
-        { SHELL_NOTEBOOK, "  import os; os.environ[\"X\"] = \"a:1\"  # before import torch" },
+        { SHELL_NOTEBOOK, "  import os; os.environ[\"X\"] = \"a:1\"  # before import torch: restart the kernel" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *text = put(cases[i].shell);

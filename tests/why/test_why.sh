@@ -762,4 +762,55 @@ expect_status 0 why "$3/tests/texts/771-sglang-phases.txt"
 sed -n 4p out | grep -q 'In SGLang: lower --mem-fraction-static, --cuda-graph-max-bs-decode' ||
     fail "the server's own options do not come first: $(cat out)"
 
+# ---- backend:cudaMallocAsync keeps no record; its text's first line, said again, does not hide the figures ----
+cat >async.log <<'TEXT'
+!!! Exception during processing !!! Allocation on device 0 would exceed allowed memory. (out of memory)
+Currently allocated     : 9.31 GiB
+Requested               : 410.00 MiB
+Device limit            : 11.60 GiB
+Free (according to CUDA): 20.00 MiB
+PyTorch limit (set by user-supplied memory fraction)
+                        : 17179869184.00 GiB
+Traceback (most recent call last):
+  File "C:\ComfyUI\execution.py", line 323, in execute
+torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)
+TEXT
+expect_status 0 why async.log --json async.json
+has async.json '"verdict": "untold"'
+expect_status 0 why async.log
+has out 'The card was full: 410 MiB were asked for, and 20 MiB were free'
+has out '9.31 GiB allocated'
+has out "Start first with PyTorch's own allocator (ComfyUI: --disable-cuda-malloc), then record"
+lacks 'does not tell how much PyTorch held'
+
+# ---- a native text of ComfyUI: its own options, and none of a training loop's ----
+error='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.20 GiB. GPU 0 has a total capacity of 11.60 GiB'
+error="$error of which 3.10 GiB is free. Including non-PyTorch memory, this process has 8.20 GiB memory in use. Of the"
+error="$error allocated memory 6.90 GiB is allocated by PyTorch, and 150.00 MiB is reserved by PyTorch but unallocated."
+printf '  File "/srv/ComfyUI/comfy/sd.py", line 7, in decode\n%s\n' "$error" >native.log
+expect_status 0 why native.log
+has out '^One tensor: .* No allocator setting serves that'
+has out 'VAE Decode (Tiled)'
+lacks 'loss in pieces'
+lacks 'disable-cuda-malloc'
+
+# ---- a notebook is recorded from its own lines; its setting takes a kernel that starts anew ----
+error="${error/7.20 GiB/1.90 GiB}" && error="${error/3.10 GiB is free/1.10 GiB is free}"
+error="${error/6.90 GiB/6.10 GiB}" && error="${error/8.20 GiB/10.50 GiB}" && error="${error/150.00 MiB/4.00 GiB}"
+printf '/tmp/ipykernel_9/51.py in <cell line: 2>()\n%s\n' "$error" >notebook.log
+expect_status 0 why notebook.log
+has out 'os.environ\[.*before import torch: restart the kernel'
+has out '_record_memory_history(stacks="python")'
+lacks 'YOUR_PROGRAM'
+
+# ---- fragmented only if it is for every amount that may have been free ----
+xpu='torch.OutOfMemoryError: XPU out of memory. Tried to allocate 2.10 GiB. GPU 0 has a total capacity of 15.56 GiB.'
+xpu="$xpu Of the allocated memory 12.40 GiB is allocated by PyTorch, and CACHED is reserved by PyTorch but unallocated."
+printf '%s\n' "${xpu/CACHED/1.60 GiB}" >xpu.log
+expect_status 0 why xpu.log
+has out '^Full or fragmented, the text does not tell: it lacks how much was free'
+printf '%s\n' "${xpu/CACHED/2.90 GiB}" >xpu.log
+expect_status 0 why xpu.log
+has out '^Fragmented'
+
 [ "$failures" = 0 ]
