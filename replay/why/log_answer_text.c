@@ -187,13 +187,18 @@ static void print_killed(FILE *out, const struct log_answer *a)
     words_print_screen(out, &w);
 }
 
-/* Who filled the card is not told, but that it was full may be. */
-static void add_fullness(struct words *w, const struct log_found *f)
+/* Under backend:cudaMallocAsync: who filled the card is not told, but that it was full may be. */
+static void add_fullness(struct words *w, const struct log_answer *a)
 {
+    enum { SCRAP_SHARE = 20 };
     char b[UNITS_TEXT], c[UNITS_TEXT];
-    if (f->verdict == VERDICT_UNTOLD && f->figures.asked != OOM_TEXT_UNKNOWN && f->figures.free < f->figures.asked)
-        words_add(w, " The card was full: %s were asked for, and %s were free.",
-                  units_format_bytes(f->figures.asked, b), units_format_bytes(f->figures.free, c));
+    const struct log_figures *f = &a->found.figures;
+    if (!a->facts.is_async || a->found.verdict != VERDICT_UNTOLD || f->asked == OOM_TEXT_UNKNOWN || f->free >= f->asked)
+        return;
+    words_add(w, " %s: %s were asked for, and %s were free.",
+              f->total != OOM_TEXT_UNKNOWN && f->free <= f->total / SCRAP_SHARE ? "The card was full"
+                                                                                : "Too little was free",
+              units_format_bytes(f->asked, b), units_format_bytes(f->free, c));
 }
 
 /* "The card was full outside PyTorch": or outside the allocator of the library that called. */
@@ -205,7 +210,7 @@ static void add_sentence(struct words *w, const struct log_answer *a)
         words_add(w, "%s", sentence);
     else
         words_add(w, "%.*soutside JAX's allocator%s", (int)(at - sentence), sentence, at + strlen(torch));
-    add_fullness(w, &a->found);
+    add_fullness(w, a);
 }
 
 static void print_form(FILE *out, const struct log_answer *a)
