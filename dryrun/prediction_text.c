@@ -535,9 +535,13 @@ static void words_add_fit(struct words *w, const struct prediction *p)
     } else if (prediction_is_open(p)) {
         words_add(w, "May fit, or not, on %zu of %zu: ", rows_that_fail(p), p->n_rows);
         words_add_failing(w, p);
-    } else {
+    } else if (rows_that_fail(p) > 0) {
         words_add(w, "Does not fit on %zu of %zu: ", rows_that_fail(p), p->n_rows);
         words_add_failing(w, p);
+    } else if (n > 0) {                                      /* an interrupt came before the others were known */
+        words_add(w, "Fits on %zu of %zu cards; of the others it is not known", n, p->n_rows);
+    } else {
+        words_add(w, "Whether it fits on any of %zu cards is not known", p->n_rows);
     }
 }
 
@@ -545,7 +549,8 @@ static void words_add_verdict(struct words *w, const struct prediction *p)
 {
     const struct predicted_row *row = &p->rows[0], *grows = growing_row(p);
     if (!row->is_known) {
-        words_add(w, "Interrupted: nothing is known yet.");
+        words_add(w, row->largest.is_any ? "Interrupted: how much memory it takes is not known yet."
+                                         : "Interrupted: nothing is known yet.");
     } else if (grows != NULL) {
         words_add_growth(w, p, grows);
     } else {
