@@ -679,9 +679,10 @@ static void words_add_need(struct words *w, const struct prediction *p)
     if (p->jax_need.region_bytes > 0)
         words_add(w, p->is_size_open ? "" : " It was run on a card of that size.");
     else if (p->smallest.smallest_bytes < row->answer.card_peak_bytes)
-        words_add(w, " There PyTorch gives back cached memory that it keeps on %s.", row->answer.device.typed);
+        words_add(w, " There PyTorch gives back cached memory that it keeps on %.60s.",
+                  row->fits ? row->card : "a larger card");
     if (row->answer.device.config.model != NULL && !p->is_size_open)
-        words_add(w, " The size is that of cards like %s.", row->answer.device.config.model->name);
+        words_add(w, " The figure is for cards like %s.", row->answer.device.config.model->name);
 }
 
 static void print_smallest(FILE *out, const struct prediction *p)
@@ -759,10 +760,27 @@ static void words_add_smaller_card(struct words *w, const struct tune *t)
             least = &t->finalists[i];
     if (now->smallest_bytes - least->smallest_bytes < now->smallest_bytes / TUNE_GAIN_SHARE || least == now)
         return;
-    words_add(w, " The smallest card that does, by which `fit` and `tune` judge, has %s with %s instead of %s.",
-              card_size_text(least->smallest_bytes, a),
+    words_add(w, " On a smaller card %s helps: the program then runs on one of %s, instead of %s.",
               settings_text(&t->entries[least->entry].settings, &t->rules, false, setting),
-              card_size_text(now->smallest_bytes, b));
+              card_size_text(least->smallest_bytes, a), card_size_text(now->smallest_bytes, b));
+}
+
+/* What the best setting does on the card that was named first. */
+static void words_add_on_card(struct words *w, const struct prediction *p)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    const struct predicted_row *row = &p->rows[0];
+    const bool fits = p->tune.entries[p->tune.winner].trial.fits;
+    const uint64_t then = p->tune.entries[p->tune.winner].trial.peak_reserved_bytes;
+    const uint64_t before = p->tune.baseline.trial.peak_reserved_bytes;
+    if (p->asked.n_cards == 0)
+        return;
+    if (!p->tune.baseline.trial.fits && fits)
+        words_add(w, " With it %s runs on %.60s.", p->runs[row->run].made.end == RUN_ENDED
+                                                   ? "the program" : "what was seen of the program", row->card);
+    else if (p->tune.baseline.trial.fits && then > before)
+        words_add(w, " On %.60s, where there is room, it reserves more: %s instead of %s.", row->card,
+                  units_format_bytes(then, a), units_format_bytes(before, b));
 }
 
 /* With a range, of the value that the first row's figures are of. */
@@ -794,11 +812,7 @@ static void print_setting(FILE *out, const struct prediction *p)
                   card_size_text(best->smallest_bytes, a), card_size_text(now->smallest_bytes, b));
     else
         words_add(&w, "This setting helps most%s (replay tune).", with);
-    const uint64_t then = p->tune.entries[p->tune.winner].trial.peak_reserved_bytes;
-    const uint64_t before = p->tune.baseline.trial.peak_reserved_bytes;
-    if (p->asked.n_cards > 0 && then > before)
-        words_add(&w, " On %.60s, where there is room, it reserves more: %s instead of %s.", p->rows[0].card,
-                  units_format_bytes(then, a), units_format_bytes(before, b));
+    words_add_on_card(&w, p);
     paragraph(out, &w);
     fputc('\n', out);
     settings_put_paste(out, &p->tune.entries[p->tune.winner].settings, &p->tune.rules, p->tune.platform,
