@@ -100,6 +100,16 @@ if sys.argv[1] == "more":
 else:
     main()
 """
+WIDE = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+for i in range(30):
+    loss = model(torch.randn(65536, 1024, device="cuda")).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
 BY_HAND = """
 import torch
 x = torch.randn(4000, 512)
@@ -204,7 +214,8 @@ class Case:
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTORCH_CUDA_ALLOC_CONF"}
         for name, text in (("train", TRAIN), ("data", DATA), ("hub", HUB), ("endless", ENDLESS), ("grows", GROWS),
                            ("offload", OFFLOAD), ("epochs", EPOCHS), ("by_hand", BY_HAND), ("infers", INFERS),
-                           ("ends", ENDS), ("looks", LOOKS), ("starts", STARTS), ("skips", SKIPS), ("values", VALUES)):
+                           ("ends", ENDS), ("looks", LOOKS), ("starts", STARTS), ("skips", SKIPS), ("values", VALUES),
+                           ("wide", WIDE)):
             (self.folder / (name + ".py")).write_text(text)
 
     def start(self, *words):
@@ -286,6 +297,17 @@ def smallest(case):
     check("without a card named: it runs on %d MiB" % mib, case.reserved("sim:%dMiB" % mib, 64) is not None, out)
     check("and reserves on the named card what was said",
           case.reserved(answer["smallest_card"], 64) == answer["cards"][1]["peak_reserved_bytes"], out)
+
+
+def cure(case):
+    """A setting that is said to let the program run on the card named does."""
+    _, answer, out, err = case.predict("--device", "4GiB,exactly", "--", sys.executable, "wide.py")
+    line = next((s for s in out.splitlines() if "export PYTORCH" in s), "")
+    check("it does not fit, and a setting is said to cure it", not answer["fits"] and line != "" and
+          "With it" in out and "runs on 4GiB,exactly" in out, out + err)
+    runs = [case.run("run-sim", "--device", "sim:4GiB", "--", "env", *setting, sys.executable, "wide.py")[0]
+            for setting in ((), (line.split()[-1],))]
+    check("it does", runs[0] != 0 and runs[1] == 0, (runs, line))
 
 
 def steps(case):
@@ -391,8 +413,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     replay = parser.parse_args().build.resolve() / "replay"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (values, recordings, batches, cards, adapting, smallest, steps, validation, inference, files, loops,
-                     streams):
+        for part in (values, recordings, batches, cards, adapting, smallest, cure, steps, validation, inference, files,
+                     loops, streams):
             part(Case(replay, folder))
     return 1 if failures else 0
 
