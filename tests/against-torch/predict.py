@@ -323,7 +323,9 @@ def steps(case):
 def validation(case):
     """What follows the epochs is seen; a program that fails because a loop ended is answered without."""
     def peak(*words):
-        _, answer, *_ = case.predict("--device", "4GiB", *words)
+        status, answer, _, err = case.predict("--device", "4GiB", *words)
+        if answer is None:
+            return status, err, None, None
         return answer["cards"][0]["peak_reserved_bytes"], answer["ended"], answer["fits"], not answer["is_seen_to_end"]
     program = "--", sys.executable, "epochs.py"
     whole = peak("--steps", "0", *program, "epochs", "0")
