@@ -11,8 +11,9 @@ is of the one function with that name; a method's name counts behind any dot.
 """
 import ast
 import functools
-import linecache
 import operator
+
+import replay_rhythm
 
 READS = ("item", "tolist", "cpu", "numpy", "to", "float")
 COLLECTS = ("append", "extend", "insert", "add", "update", "put")            # `losses.append(value)`
@@ -174,14 +175,6 @@ class _File:
                 waiting += self.hand_back(flow)
 
 
-@functools.lru_cache(maxsize=8)
-def _tree(file):
-    try:
-        return ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
 def _scope_of(tree, line):
     """The innermost function that covers a line; else the file."""
     scope = tree
@@ -202,7 +195,7 @@ def _flow_of(flow, line):
 def deciding_line(file, line):
     """The first line, from this one on and then from the function's first, that may branch on a number read at this
     line; if its function has none, the first of the file. None: no such line is seen, or the source is not there."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     if tree is None:
         return None
     of_file = _File(tree)
@@ -215,7 +208,7 @@ def deciding_line(file, line):
 @functools.lru_cache(maxsize=1024)
 def _awaiting(file, line):
     """The loops of a file whose test carries a number read at this line, in whatever function."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     if tree is None:
         return ()
     of_file = _File(tree)
@@ -240,7 +233,7 @@ def awaiting_line(frame):
 def is_only_said(file, line, attribute):
     """Whether what this attribute has at this line is printed and no more: not handed to another function, returned or
     compared. False where the source is not there."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     if tree is None:
         return False
     flow = _Flow(_scope_of(tree, line))
@@ -255,7 +248,7 @@ def is_only_said(file, line, attribute):
 @functools.lru_cache(maxsize=64)
 def may_wait(file, line):
     """Whether a line is in a `while`, which may go on until it branches otherwise, and does not guard an error."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     nodes = [] if tree is None else list(ast.walk(tree))
     guards = (n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line))
     return any(isinstance(n, ast.While) and _covers(n, line) for n in nodes) and \
@@ -286,7 +279,7 @@ def _is_error(statement):
 def calm_answer(file, line):
     """What a line in the test of an `if` or an `assert` must get so that the program raises no error: `if not ok.all():
     raise` True. None: it guards none, or one does not know."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     nodes = () if tree is None else ast.walk(tree)
     for node in (n for n in nodes if isinstance(n, (ast.If, ast.Assert)) and _covers(n.test, line)):
         if isinstance(node, ast.Assert):
@@ -335,7 +328,7 @@ def _goes_on_by(node, loop, line):
 def going_on(file, line):
     """What is read at a line must be so that the loop around it does not end: `if not active.any(): break` True. None:
     no loop ends by it, or one does not know."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     nodes = () if tree is None else ast.walk(tree)
     loops = [n for n in nodes if isinstance(n, (ast.While, ast.For)) and _covers(n, line)]
     for loop in reversed(loops):                     # from the inside out
@@ -348,7 +341,7 @@ def going_on(file, line):
 @functools.lru_cache(maxsize=64)
 def may_end(file, line):
     """Whether what a line decides ends a `while`: it is its test, an `if` in it that leaves it, or sets its flag."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     nodes = [] if tree is None else list(ast.walk(tree))
     loops = [n for n in nodes if isinstance(n, ast.While) and _covers(n, line)]
     guards = [n for n in nodes if isinstance(n, ast.If) and _covers(n.test, line)]
@@ -359,7 +352,7 @@ def may_end(file, line):
 @functools.lru_cache(maxsize=1024)
 def _local_flow(file, line):
     """What is read at a line, followed through its function; None: the source is not there."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     if tree is None:
         return None
     flow = _flow_of(_Flow(_scope_of(tree, line)), line)
@@ -415,7 +408,7 @@ def turning_number(file, line, frame, number):
 @functools.lru_cache(maxsize=64)
 def chooses(file, line):
     """"max" or "min": Python's own function, which is called at this line; None: neither is, or both are."""
-    tree = _tree(file)
+    tree = replay_rhythm.parsed(file)
     nodes = () if tree is None else (n for n in ast.walk(tree) if isinstance(n, ast.Call) and _covers(n, line))
     named = {n.func.id for n in nodes if isinstance(n.func, ast.Name) and n.func.id in CHOOSE}
     return named.pop() if len(named) == 1 else None

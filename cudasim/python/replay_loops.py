@@ -18,7 +18,6 @@ import collections.abc
 import ctypes
 import functools
 import gc
-import linecache
 import operator
 import sys
 import sysconfig
@@ -53,35 +52,23 @@ def _stack(frame):
     return _word(id(frame) + 24) + 72 + 8 * len(names)
 
 
-def _holds(statements, line):
-    return bool(statements) and statements[0].lineno <= line <= statements[-1].end_lineno
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed(path):
-    try:
-        return ast.parse("".join(linecache.getlines(path)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
 @functools.lru_cache(maxsize=256)
 def _nested(path, line):
     """(loop, place) of those around a line of a function, the outermost first. A `for` keeps its iterator at that
     place of the function's stack; a `while` has none. What stands below a place that is not known is left out."""
-    found, depth, statements = [], 0, getattr(_parsed(path), "body", ())
+    found, depth, statements = [], 0, getattr(replay_rhythm.parsed(path), "body", ())
     while True:
         node = next((n for n in statements if _first_line(n) <= line <= n.end_lineno), None)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found, depth, statements = [], 0, node.body
-        elif isinstance(node, (ast.For, ast.While)) and _holds(node.body, line):
+        elif isinstance(node, (ast.For, ast.While)) and replay_rhythm.holds(node.body, line):
             found.append((node, depth if isinstance(node, ast.For) else None))
             depth, statements = depth + isinstance(node, ast.For), node.body
-        elif isinstance(node, ast.With) and _holds(node.body, line):
+        elif isinstance(node, ast.With) and replay_rhythm.holds(node.body, line):
             depth, statements = depth + len(node.items), node.body
         elif isinstance(node, (ast.If, ast.For, ast.While, ast.Try)):
             parts = (node.body, node.orelse) if not isinstance(node, ast.Try) else (node.body,)
-            statements = next((part for part in parts if _holds(part, line)), ())
+            statements = next((part for part in parts if replay_rhythm.holds(part, line)), ())
         else:
             return found
 

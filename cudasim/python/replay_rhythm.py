@@ -8,6 +8,7 @@ program is called: a number is a constant, a variable, or what an object or a di
 import ast
 import ctypes
 import dis
+import functools
 import inspect
 import linecache
 import os
@@ -39,6 +40,20 @@ def hands_out(frame):
     code = frame.f_code
     return bool(code.co_flags & inspect.CO_OPTIMIZED and _HANDS_OUT.intersection(code.co_names)) and \
         any(i.opname == "LOAD_GLOBAL" and i.argval in _HANDS_OUT for i in dis.get_instructions(code))
+
+
+@functools.lru_cache(maxsize=64)
+def parsed(path):
+    """The syntax of a file of the program's; None: it has none."""
+    try:
+        return ast.parse("".join(linecache.getlines(path)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def holds(statements, line):
+    """Whether a line is of these statements, which stand one after the other."""
+    return bool(statements) and statements[0].lineno <= line <= statements[-1].end_lineno
 
 
 def variables_of(frame):
@@ -90,10 +105,8 @@ def _loop(tree, line):
 def _of_frame(frame):
     """(turns, place) of each branch of its loop that is taken once in so many turns."""
     path, line = frame.f_code.co_filename, frame.f_lineno
-    try:
-        loop = _loop(ast.parse("".join(linecache.getlines(path))), line)
-    except (SyntaxError, ValueError, RecursionError):
-        return
+    tree = parsed(path)
+    loop = _loop(tree, line) if tree is not None else None
     variables = variables_of(frame) if loop is not None else {}
     for branch in ast.walk(loop) if loop is not None else ():
         if not isinstance(branch, ast.If) or branch.lineno <= line <= branch.end_lineno or _only_prints(branch):
