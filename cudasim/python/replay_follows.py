@@ -10,8 +10,6 @@
 Nothing of the program is called. What is not known to be quiet is not.
 """
 import ast
-import functools
-import linecache
 import os
 import sys
 import sysconfig
@@ -23,6 +21,7 @@ import replay_rhythm
 DEPTH_MOST = 3                       # functions that call functions
 _PLAIN = (bool, int, float, str, bytes, type(None))
 _NAMES = {"print", "len", "str", "repr", "int", "float", "round", "format", "open", "range", "exit", "quit", "type"}
+_NUMBERS = {"len", "int", "float", "item", "time", "perf_counter", "monotonic", "str"}      # that calls of them give
 _METHODS = {"item", "tolist", "cpu", "numpy", "format", "join", "close", "flush", "write", "info", "debug", "warning",
             "time", "perf_counter", "process_time", "monotonic", "now", "exit", "synchronize", "barrier", "finish",
             "destroy_process_group", "state_dict", "dump", "dumps", "append", "total_seconds", "get_rank",
@@ -30,14 +29,6 @@ _METHODS = {"item", "tolist", "cpu", "numpy", "format", "join", "close", "flush"
 _NOTHING = (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Break, ast.Continue, ast.Global,
             ast.Nonlocal, ast.Delete)
 _STDLIB = sysconfig.get_path("stdlib")
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed(path):
-    try:
-        return ast.parse("".join(linecache.getlines(path)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _holds(node, line):
@@ -52,7 +43,7 @@ def _blocks(node):
 
 def _around(path, line):
     """(statement, those after it) of each block of the function around a line, the innermost first."""
-    found, statements = [], getattr(_parsed(path), "body", [])
+    found, statements = [], getattr(replay_rhythm.parsed(path), "body", [])
     while True:
         at = next((i for i, n in enumerate(statements) if _holds(n, line)), None)
         if at is None:
@@ -62,8 +53,7 @@ def _around(path, line):
             found, statements = [], node.body
             continue
         blocks = _blocks(node)
-        inner = next((b for b in blocks if b and _holds(b[0], line) or b and b[0].lineno <= line <= b[-1].end_lineno),
-                     [])
+        inner = next((b for b in blocks if replay_rhythm.holds(b, line)), [])
         is_choice = isinstance(node, ast.If)
         later = [n for b in blocks[1:3] if b is not inner for n in b] if inner and not is_choice else []
         found.append((node, later + statements[at + 1:]))
@@ -71,11 +61,19 @@ def _around(path, line):
 
 
 class _Reader:
-    """Reads the rest of one function. `variables`: those of its frame, by name."""
+    """Reads the rest of one function. `variables`: those that it sees, by name; its own, which the rest binds anew."""
 
     def __init__(self, variables, depth=0):
         self.variables, self.depth = variables, depth
         self.plain = set()                           # names that the rest binds to plain numbers
+
+    def forget(self, node):
+        """What names of a statement, or of a target, hold now is not known. To what is plain only plain is added."""
+        added = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
+        for n in ast.walk(node):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in added:
+                self.plain.discard(n.id)
+                self.variables.pop(n.id, None)
 
     def is_plain(self, node):
         """Whether this is a number or a text for sure."""
@@ -83,7 +81,7 @@ class _Reader:
             return True
         if isinstance(node, ast.Call):
             called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            return called in {"len", "int", "float", "round", "item", "time", "perf_counter", "monotonic", "str"}
+            return called in _NUMBERS or (called == "round" and all(map(self.is_plain, node.args)))
         if isinstance(node, ast.BinOp):
             return self.is_plain(node.left) and self.is_plain(node.right)
         if isinstance(node, ast.UnaryOp):
@@ -102,13 +100,14 @@ class _Reader:
         function = self.variables.get(node.func.id)
         if isinstance(function, types.FunctionType):
             return self.is_quiet_function(function)
-        return function is None and node.func.id in _NAMES
+        return function is None and node.func.id in _NAMES and (node.func.id != "round" or self.is_plain(node))
 
     def is_quiet_function(self, function):
         code = function.__code__
-        found = [n for n in ast.walk(_parsed(code.co_filename) or ast.Module([], []))
+        found = [n for n in ast.walk(replay_rhythm.parsed(code.co_filename) or ast.Module([], []))
                  if isinstance(n, ast.FunctionDef) and n.name == code.co_name and _holds(n, code.co_firstlineno + 1)]
-        inner = _Reader(function.__globals__, self.depth + 1)
+        own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+        inner = _Reader({k: v for k, v in function.__globals__.items() if k not in own}, self.depth + 1)
         return len(found) == 1 and self.depth < DEPTH_MOST and not found[0].decorator_list and \
             all(map(inner.is_quiet, found[0].body))
 
@@ -132,12 +131,16 @@ class _Reader:
             return all(self.is_plain(s) and self.is_quiet(s) for s in sides)
         if isinstance(node, ast.Assign):
             return self.is_quiet_assignment(node)
+        if isinstance(node, (ast.If, ast.For)):
+            return self.is_quiet_block(node)
+        if isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self.forget(node.optional_vars)
         if isinstance(node, ast.Subscript):
             return self.is_quiet_index(node.slice) and self.is_quiet(node.value)
         if isinstance(node, (ast.Constant, ast.Name)):
             return True
-        if isinstance(node, (ast.Expr, ast.Return, ast.If, ast.With, ast.For, ast.Assert, ast.Raise, ast.withitem,
-                             ast.Attribute, ast.JoinedStr, ast.FormattedValue, ast.BoolOp, ast.UnaryOp, ast.IfExp,
+        if isinstance(node, (ast.Expr, ast.Return, ast.With, ast.Assert, ast.Raise, ast.withitem, ast.Attribute,
+                             ast.JoinedStr, ast.FormattedValue, ast.BoolOp, ast.UnaryOp, ast.IfExp,
                              ast.Tuple, ast.List, ast.Dict)):
             return all(self.is_quiet(n) for n in ast.iter_child_nodes(node)
                        if not isinstance(n, (ast.expr_context, ast.boolop, ast.unaryop)))
@@ -145,11 +148,21 @@ class _Reader:
 
     def is_quiet_assignment(self, node):
         is_plain = self.is_plain(node.value)
+        is_quiet = self.is_quiet(node.value) and all(map(self.is_quiet, node.targets))
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                (self.plain.add if is_plain else self.plain.discard)(target.id)
-                self.variables.pop(target.id, None)
-        return self.is_quiet(node.value)
+            self.forget(target)
+            if is_plain and isinstance(target, ast.Name):
+                self.plain.add(target.id)
+        return is_quiet
+
+    def is_quiet_block(self, node):
+        """A choice or a loop: which of its turns and parts come is not known, nor what they leave."""
+        if isinstance(node, ast.For):
+            self.forget(node)
+        is_quiet = all(map(self.is_quiet, [node.test if isinstance(node, ast.If) else node.iter, *node.body,
+                                           *node.orelse]))
+        self.forget(node)
+        return is_quiet
 
 
 def _is_endless(node):

@@ -332,6 +332,69 @@ def ends_in_a_quiet_call():
     return out
 
 
+total = 0.25
+
+
+def says_with_its_own():
+    total = 0.5
+    print(total, file=open(os.devnull, "w"))
+
+
+def ends_in_a_call_with_its_own():
+    out = None
+    for _ in range(1):
+        out = is_last()
+    says_with_its_own()
+    return out
+
+
+def doubles(total):
+    return total + total
+
+
+def ends_in_a_sum():
+    out, model = None, Model()
+    for _ in range(1):
+        out = is_last()
+        if out is not None:
+            break
+    else:
+        doubles(model)
+    return out
+
+
+def binds_a_pair():
+    out, a, b = None, 1, Model()
+    for _ in range(1):
+        out = is_last()
+        if out is not None:
+            break
+    else:
+        a, b = b, b
+        print(a + a)
+    return out
+
+
+def goes_through_tensors():
+    out, a, models = None, 1, [Model()]
+    for _ in range(1):
+        out = is_last()
+        if out is not None:
+            break
+    else:
+        for a in models:
+            print(a * 2)
+    return out
+
+
+def writes_by_a_mask():
+    out, kept, mask = None, {}, Model
+    for _ in range(1):
+        out = is_last()
+    kept[mask] = 0
+    return out
+
+
 def differ(*turns):
     skipped = replay_steps._Skipped()
     skipped.usual = {1}
@@ -420,6 +483,12 @@ def test_follows():
     expect("prints follow", alone(ends_in_prints))
     expect("a function that does something", not alone(ends_in_a_call))
     expect("a function that prints", alone(ends_in_a_quiet_call))
+    expect("one with a name of its own", alone(ends_in_a_call_with_its_own))
+    expect("the program's name stays", globals().get("total") == 0.25)
+    expect("an argument may be a tensor", not alone(ends_in_a_sum))
+    expect("a name of a pair is a tensor now", not alone(binds_a_pair))
+    expect("as one that goes through some", not alone(goes_through_tensors))
+    expect("what is written by a mask", not alone(writes_by_a_mask))
     expect("the next turn of an outer loop", not alone(has_an_outer_loop))
     expect("a sum of what may be tensors", not alone(adds_tensors))
     expect("a part of what is there", alone(takes_a_part))
