@@ -250,10 +250,10 @@ static bool has_assumptions(const struct report *r)
     return false;
 }
 
-/* Whether the recorded program survived a refused request, and no run was asked to. */
+/* Whether the recorded program survived all refused requests, and no run was asked to. */
 static bool is_known_survivor(const struct report *r)
 {
-    return r->trace.survived > 0 && r->trace.survived != REPORT_UNKNOWN && strcmp(r->setup.on_oom, "stop") == 0;
+    return r->trace.survived > 0 && r->trace.survived == r->trace.refusals && strcmp(r->setup.on_oom, "stop") == 0;
 }
 
 enum err report_answer(FILE *out, const struct report *r)

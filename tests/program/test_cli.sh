@@ -106,6 +106,8 @@ expect 1 '^best-fit ran out of memory at event 9: 530 MiB asked for' loop.trace 
 expect 1 '"outcome": "oom"' loop.trace --policy best-fit --device sim:1600MiB --json -
 expect 1 'requests refused in all: 2' loop.trace --policy best-fit --device sim:1600MiB --on-oom skip
 expect 1 'with --on-oom skip a policy does, too' "$3/samples/oom-halves-batch.trace.zst" --policy best-fit
+expect 1 'No policy got through' "$3/tests/dying/recordings/batch_halved_in_vain.zst" --policy best-fit
+grep -q 'The program went on' out && fail "a program that its last refusal ended is said to have gone on"
 expect 0 'sim:2500MiB' loop.trace --policy best-fit --device sim:2500MiB --audit
 
 # ---- the same by any number of threads, from a file, standard input and options in any form ----
