@@ -420,30 +420,21 @@ static void print_lasting(FILE *out, const struct tune *t)
     fprintf(out, "\n");
 }
 
-/* A setting that serves one request of a first step, which needs more than that. */
-static void print_served_early(FILE *out, const struct tune *t)
+/* A setting that serves the refused request, and why it is not recommended all the same. */
+static void print_not_recommended(FILE *out, const struct tune *t, const char *why, const char *then)
 {
     struct words w = { .n = 0 };
-    words_add(&w, "No setting is recommended, because the first step was cut. ");
+    words_add(&w, "No setting is recommended, because %s. ", why);
     words_add_settings(&w, t, &t->entries[t->winner].settings);
-    words_add(&w, " serves the refused request. Whether the program gets through a step with it is not known.");
-    words_print(out, &w, 0, 2);
-}
-
-/* The leak itself is told before. */
-static void print_delay(FILE *out, const struct tune *t)
-{
-    struct words w = { .n = 0 };
-    words_add(&w, "No setting is recommended, because none cures a leak. ");
-    words_add_settings(&w, t, &t->entries[t->winner].settings);
-    words_add(&w, " serves the refused request, which only delays the end.");
+    words_add(&w, " serves the refused request%s", then);
     words_print(out, &w, 0, 2);
 }
 
 static void print_served(FILE *out, const struct tune *t)
 {
     if (!tune_may_serve(t)) {
-        print_served_early(out, t);
+        print_not_recommended(out, t, "the first step was cut",
+                              ". Whether the program gets through a step with it is not known.");
         return;
     }
     fprintf(out, TUNE_SERVED_WORDS ":\n\n");
@@ -463,7 +454,7 @@ static void print_advice(FILE *out, const struct tune *t)
         print_how_to_find_out(out, t);
         break;
     case TUNE_DELAYS_LEAK:
-        print_delay(out, t);
+        print_not_recommended(out, t, "none cures a leak", ", which only delays the end.");    /* it is told before */
         break;
     case TUNE_HERE_ONLY:
         print_best_here(out, t);

@@ -13,16 +13,11 @@ static const char *line_of(const struct growth *g)
     return g->lines.n > 0 ? holder_name(&g->lines, 0) : "an unknown line";
 }
 
-const char *growth_turn_word(const struct growth *g)
+const char *growth_turns_word(enum growth_turn turn, uint64_t n)
 {
-    static const char *const words[] = { "step", "forward pass", "backward pass", "run" };
-    return words[g->turn];
-}
-
-const char *growth_turns_word(const struct growth *g)
-{
-    static const char *const words[] = { "steps", "forward passes", "backward passes", "runs" };
-    return g->turns == 1 ? growth_turn_word(g) : words[g->turn];
+    static const char *const one[] = { "step", "forward pass", "backward pass", "run" };
+    static const char *const more[] = { "steps", "forward passes", "backward passes", "runs" };
+    return n == 1 ? one[turn] : more[turn];
 }
 
 enum { RATE_TEXT = 80 };
@@ -33,10 +28,10 @@ static const char *rate_text(const struct growth *g, char out[static RATE_TEXT])
     char a[TEXT_NUMBER];
     if (g->rhythm.turns > 1)
         snprintf(out, RATE_TEXT, "%s every %" PRIu64 " %s", text_mib(g->rhythm.bytes, a), g->rhythm.turns,
-                 growth_turns_word(g));
+                 growth_turns_word(g->turn, g->rhythm.turns));
     else
         snprintf(out, RATE_TEXT, "%s a %s%s", text_mib(g->bytes_per_turn, a),
-                 g->turn == TURN_RUN ? "run of the line" : growth_turn_word(g),
+                 g->turn == TURN_RUN ? "run of the line" : growth_turns_word(g->turn, 1),
                  g->rhythm.is_uneven ? " on average" : "");
     return out;
 }

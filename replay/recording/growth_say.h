@@ -7,9 +7,8 @@
 #include "replay/recording/growth.h"
 #include "report/text/text.h"
 
-/* "step", "steps": what a turn of it is, and so many of them. */
-const char *growth_turn_word(const struct growth *g);
-const char *growth_turns_word(const struct growth *g);
+/* "step" of one, "steps" of others. */
+const char *growth_turns_word(enum growth_turn turn, uint64_t n);
 
 /* "A leak: live memory grows by 172 KiB a step, at train.py:20 main." */
 void growth_say(struct words *w, const struct growth *g);

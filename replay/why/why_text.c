@@ -157,9 +157,10 @@ static void add_lasts(struct words *w, const struct why *y)
     const uint64_t taken = y->reserved > y->recorded_reserved ? y->reserved : y->recorded_reserved;
     const bool is_known = (y->recorded_usable > 0 || y->is_card_named) && y->usable > taken;
     char a[TEXT_NUMBER];
-    if (is_known && g->turns > 0 && g->bytes_per_turn > 0)
-        words_add(w, " This card lasts for about %s more %s.", text_count((y->usable - taken) / g->bytes_per_turn, a),
-                  growth_turns_word(&(struct growth){ .turn = g->turn }));
+    if (!is_known || g->turns == 0 || g->bytes_per_turn == 0)
+        return;
+    const uint64_t more = (y->usable - taken) / g->bytes_per_turn;
+    words_add(w, " This card lasts for about %s more %s.", text_count(more, a), growth_turns_word(g->turn, more));
 }
 
 static void add_grown(struct words *w, const struct why *y)
@@ -663,7 +664,7 @@ static void print_room_in_pieces(FILE *out, const struct why *y)
     words_add(&w, "- If it is a cache with a limit that it had not reached: %s (%.0f%%) of the card are free in "
                   "pieces, and the setting %s makes room for up to %" PRIu64 " more %s of it. A leak it only delays.",
               text_mib(why_unusable(y), a), 100.0 * (double)why_unusable(y) / (double)y->usable,
-              winner_text(y, setting), more, growth_turns_word(&(struct growth){ .turn = y->growth.turn }));
+              winner_text(y, setting), more, growth_turns_word(y->growth.turn, more));
     words_print_screen(out, &w);
 }
 
@@ -674,8 +675,7 @@ static void add_turns(struct words *w, const struct growth *g)
     const uint64_t turns = each > 0 ? (g->held_bytes + each / 2) / each : 0;
     const uint64_t apart = turns > counted ? turns - counted : counted - turns;
     if (turns > 0 && apart <= 1 + counted / TURNS_SHARE)
-        words_add(w, " It grew in %" PRIu64 " %s.", turns,
-                  growth_turns_word(&(struct growth){ .turn = g->turn, .turns = turns }));
+        words_add(w, " It grew in %" PRIu64 " %s.", turns, growth_turns_word(g->turn, turns));
 }
 
 /* How much it is, and since when; what to do about it stands before (why_act.c). */
@@ -697,7 +697,7 @@ static void print_growth(FILE *out, const struct why *y)
                       "size that this line goes on leaving.", g->before_requests);
     if (y->has_refusal && each > 0 && !g->of_two_sets)
         words_add(&w, " If it goes on so, a card of twice the size lasts for about %" PRIu64 " more %s.",
-                  y->usable / each, growth_turns_word(&(struct growth){ .turn = g->turn }));
+                  y->usable / each, growth_turns_word(g->turn, y->usable / each));
     words_print_screen(out, &w);
     if (g->may_be_one_pass)
         print_one_pass(out, y->is_by_size);
